@@ -1,0 +1,56 @@
+# OneMQ's habits. `make` lists them; each does its own set-up, and the second time that takes no time.
+
+PYTHON ?= python3
+SEEDS  ?= 2000
+JOBS   ?= 2
+BIN    := .venv/bin
+# A virtual environment carries its own path inside: named after the folder, so that a moved or copied
+# checkout builds its own instead of running another one's code.
+STAMP  := .venv/ready-$(shell pwd | cksum | cut -d' ' -f1)
+
+.PHONY: help setup serve demo test check bench soak lock clean
+
+help:   ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP)  ## build .venv with the locked dependencies and the onemq command
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "OneMQ needs Python 3.11 or newer, but $(PYTHON) is: $$($(PYTHON) --version 2>&1)." \
+	       "Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
+	test -e $@ || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
+	$(BIN)/onemq serve $(ARGS)
+
+demo: setup  ## start a broker and show it at work
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
+	@scripts/system-packages
+	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
+
+check: setup  ## lint and strict types
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict src
+
+bench: setup  ## measure and compare with the targets; options in ARGS
+	$(BIN)/python -m bench $(ARGS)
+
+soak: setup  ## the simulation with fresh seeds until interrupted; options in ARGS
+	$(BIN)/python -m tests.sim --forever $(ARGS)
+
+lock:   ## refresh requirements.lock to the newest versions that pyproject.toml allows
+	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \
+	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet --disable-pip-version-check uv && \
+	"$$tools/bin/uv" pip compile pyproject.toml --extra dev --output-file requirements.lock --upgrade \
+	  --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock'
+
+clean:  ## remove .venv, caches and build results; data folders stay
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist src/onemq.egg-info
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

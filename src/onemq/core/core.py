@@ -1,0 +1,218 @@
+"""The core: the whole broker without I/O, clock or randomness.
+
+It is driven by calls, by `tick(now)`, and by what the log answers. In one turn: `tick`, any number of
+calls, `settle`, `flush`. Everything a turn changes becomes one atomic set of the log.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from onemq.core.deadletters import DeadLetters
+from onemq.core.group import GroupConfig
+from onemq.core.groups import Groups
+from onemq.core.housekeeping import Housekeeping
+from onemq.core.keyspace import Keyspace
+from onemq.core.producers import Producers
+from onemq.core.reading import Reading
+from onemq.core.receiving import Receiving
+from onemq.core.schedule import Schedule
+from onemq.core.sending import ProducerSequence, Sending
+from onemq.core.stage import Stage
+from onemq.core.start import Start, positions
+from onemq.core.topics import Topics
+from onemq.core.unit import Unit
+from onemq.core.waiting import Waiting
+from onemq.log.engine import Done, Log
+from onemq.log.records import NO_HEADERS, encode_headers
+from onemq.message import Headers
+
+STATE_VERSION = 1
+TIMER = -1
+"""Stands for the partition of a message that is scheduled and has no place yet."""
+
+
+class Part(Protocol):
+    """A part of the core that has durable state."""
+
+    def appliers(self) -> Mapping[int, Callable[[Any], object]]:
+        """What applies each kind of entry."""
+
+    def dump(self) -> object:
+        """The state, for the snapshot."""
+
+    def load(self, state: Any) -> None:
+        """The reverse of `dump`, into an empty part."""
+
+
+class Core:
+    """Puts the parts together."""
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        disk_watermark: float = 0.88,
+        purge_hour: int | None = None,
+        keys_sync: bool = True,
+    ) -> None:
+        self.log = log
+        self._disk_watermark = disk_watermark
+        self._purge_hour = purge_hour
+        self._keys_sync = keys_sync
+        self._build()
+
+    def _build(self) -> None:
+        """An empty broker over the log."""
+        log = self.log
+        self.stage = stage = Stage()
+        self.topics = Topics(stage, log)
+        self.groups = Groups(stage, self.topics)
+        self.producers = Producers(stage)
+        self.reading = Reading(log)
+        self.sending = Sending(stage, self.producers)
+        self.receiving = Receiving(stage, self.groups, self.reading)
+        self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
+        self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.reading)
+        self.waiting = Waiting(stage)
+        self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
+        self.housekeeping = Housekeeping(
+            log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
+        )
+        self._parts: tuple[Part, ...] = (self.topics, self.groups, self.producers, self.schedule, self.keys)
+        self._appliers: dict[int, Callable[[Any], object]] = {}
+        for part in self._parts:
+            self._appliers.update(part.appliers())
+
+    # A turn
+
+    def tick(self, now_ms: int) -> int | None:
+        """Begins a turn: does what is due. Returns when it must be called again at the latest."""
+        self.stage.now_ms = now_ms
+        parts = (self.schedule, self.groups, self.receiving, self.waiting, self.keys, self.housekeeping)
+        return min((due for part in parts if (due := part.tick(now_ms)) is not None), default=None)
+
+    def settle(self) -> None:
+        """Ends the calls of a turn: serves those who wait."""
+        for partition in self.stage.touched:
+            topic = self.topics.by_id(partition.topic_id)
+            for group in topic.groups.values() if topic is not None else ():
+                if group.waiting:
+                    self.groups.hot[group] = None
+        self.receiving.settle()
+        self.waiting.settle()
+
+    def flush(self, done: Done) -> None:
+        """Hands the turn to the log. `done` is called when it is as durable as its topics ask."""
+        taken = self.stage.take()
+        if taken is None:
+            done(None)
+            return
+        writes, partitions = taken
+        self.log.append(writes, done)
+        for partition in partitions:
+            partition.written()
+        if self.log.checkpoint_due():
+            self.log.checkpoint(self.dump())
+
+    # The everyday calls
+
+    def send(
+        self,
+        topic: str,
+        body: bytes,
+        key: bytes | None = None,
+        headers: Headers = (),
+        number: int | None = None,
+        deliver_at_ms: int | None = None,
+        persistent: bool = True,
+        producer: ProducerSequence | None = None,
+    ) -> tuple[int, int]:
+        """Sends a message. Returns (partition, offset), or (`TIMER`, timer id) if it is due later."""
+        found = self.topics.get(topic)
+        if deliver_at_ms is not None and deliver_at_ms > self.stage.now_ms:
+            return TIMER, self.schedule.add(found, deliver_at_ms, body, key, headers, number)
+        encoded = encode_headers(headers) if headers else NO_HEADERS
+        partition, offset = self.sending.send(found, body, key, encoded, number, persistent, producer)
+        return partition.number, offset
+
+    def create_group(
+        self, topic: str, name: str, start: Start, then: Callable[[], None] = lambda: None, **settings: Any
+    ) -> None:
+        """Makes a group that begins at a starting point; `then` is called when it is there."""
+        config = GroupConfig(**settings)
+
+        def found(places: list[int]) -> None:
+            self.groups.create(topic, name, places, config)
+            then()
+
+        positions(self.log, self.topics.get(topic), start, found)
+
+    def unit(self) -> Unit:
+        """Begins an atomic unit."""
+        return Unit(self)
+
+    @property
+    def read_only(self) -> str | None:
+        """Why messages are refused now, if so."""
+        refusal = self.log.failure or self.sending.refusal
+        return refusal.text if refusal is not None else None
+
+    def stats(self) -> dict[str, object]:
+        """Numbers for people."""
+        topics = list(self.topics)
+        return {
+            "topics": sum(not topic.internal for topic in topics),
+            "partitions": sum(len(topic.partitions) for topic in topics),
+            "groups": sum(len(topic.groups) for topic in topics),
+            "messages": sum(p.end - p.start for topic in topics if not topic.internal for p in topic.partitions),
+            "scheduled": len(self.schedule),
+            "keys": self.keys.count(),
+        }
+
+    # State
+
+    def recover(self, now_ms: int) -> None:
+        """Takes the state from the log and goes on from there."""
+        self.restore(now_ms)
+        self.resume()
+
+    def restore(self, now_ms: int) -> None:
+        """Takes the state from the log as it was, less what a power cut took."""
+        self.stage.now_ms = self.keys.now_ms = now_ms
+        state, sets = self.log.replay()
+        if state is not None:
+            self._load(state)
+        appliers = self._appliers
+        for entries in sets:
+            for entry in entries:
+                appliers[entry[0]](entry)  # type: ignore[index]
+        self.topics.place_all()
+        self.groups.clamp()
+
+    def resume(self) -> None:
+        """Draws the consequences of a restart: connections of the last run are gone."""
+        if self.log.checkpoint_due():
+            self.log.checkpoint(self.dump())
+        self.groups.end_last_run()
+        if self.log.failure is not None:
+            self.sending.refusal = self.log.failure
+
+    def reset(self) -> None:
+        """After a failed flush: forgets what the log does not have. Those who wait are told."""
+        now_ms = self.stage.now_ms
+        self.groups.release_all()
+        self.waiting.release_all()
+        self._build()
+        self.recover(now_ms)
+
+    def dump(self) -> bytes:
+        """The state in bytes."""
+        return msgspec.msgpack.encode([STATE_VERSION, *(part.dump() for part in self._parts)])
+
+    def _load(self, state: bytes) -> None:
+        version, *dumps = msgspec.msgpack.decode(state)
+        assert version == STATE_VERSION, f"state version {version}"
+        for part, dump in zip(self._parts, dumps, strict=True):
+            part.load(dump)

@@ -1,0 +1,100 @@
+"""Dead letters: messages that were handed out as often as allowed, or rejected.
+
+A dead letter goes to a topic of its own, with key, body, headers and id as they were, and a header
+that tells why, whence and after what history. That and the acknowledgement of the original are one set.
+"""
+
+import msgspec
+from crc32c import crc32c
+
+from onemq.core.group import BURYING, Attempt, Cursor, Group
+from onemq.core.groups import Groups
+from onemq.core.reading import Reading
+from onemq.core.stage import Stage
+from onemq.core.topics import DAY_MS, Topic, TopicConfig, Topics
+from onemq.errors import Corrupt
+from onemq.limits import MESSAGE_BYTES_CEILING, NAME_BYTES_MAX
+from onemq.log.records import encode_headers
+from onemq.message import DEAD, ID, Record, header, id_of
+
+RETENTION_MS = 3 * DAY_MS
+
+
+class Death(msgspec.Struct, frozen=True):
+    """What the header of a dead letter tells."""
+
+    reason: str
+    topic: str
+    partition: int
+    offset: int
+    group: str
+    deliveries: int
+    at_ms: int
+    history: list[Attempt]
+    """(handed out at, to whom, failed at, why) of the last attempts."""
+
+
+def death_of(record: Record) -> Death | None:
+    """Why a record is a dead letter, if it is one."""
+    told = header(record[4], DEAD)
+    return msgspec.json.decode(told, type=Death) if told is not None else None
+
+
+class DeadLetters:
+    """Buries messages."""
+
+    def __init__(self, stage: Stage, topics: Topics, groups: Groups, reading: Reading) -> None:
+        self._stage = stage
+        self._topics = topics
+        self._groups = groups
+        self._reading = reading
+        groups.bury = self.bury
+
+    def bury(self, cursor: Cursor, offset: int, reason: str) -> None:
+        """Makes a message that nobody has a dead letter."""
+        delivery = cursor.unacknowledged[offset]
+        delivery.due_ms = BURYING
+        count, history = delivery.count, list(delivery.history)
+        group = cursor.group
+
+        def found(records: list[Record]) -> None:
+            for record in records:
+                origin = (group.topic.name, cursor.partition.number, offset, group.name)
+                death = Death(reason, *origin, count, self._stage.now_ms, history)
+                self._write(group, cursor, record, death)
+            self._groups.acknowledge(group, cursor.partition.number, [offset])
+
+        try:
+            self._reading.records_at(cursor.partition, [offset], found)
+        except Corrupt:
+            found([])  # whoever handed it out was told of the damage
+
+    def _write(self, group: Group, cursor: Cursor, record: Record, death: Death) -> None:
+        headers = [each for each in record[4] if each[0] != DEAD]
+        if header(record[4], ID) is None:
+            headers.append((ID, id_of(cursor.partition.topic_id, cursor.partition.number, record).encode()))
+        headers.append((DEAD, msgspec.json.encode(death)))
+        topic = self.topic_of(group)
+        partition = topic.choose(record[2], None)
+        self._stage.message(partition)
+        # Past the checks of sending: the disk watermark must not stop a message from being set aside.
+        partition.add(self._stage.now_ms, record[2], record[3], encode_headers(headers), persistent=True)
+
+    def topic_of(self, group: Group) -> Topic:
+        """Where the dead letters of a group go; made when the first one comes."""
+        name = group.config.dead_topic or dead_topic_name(group)
+        config = TopicConfig(
+            flush=group.topic.config.flush,
+            retention_ms=RETENTION_MS,
+            message_bytes_max=MESSAGE_BYTES_CEILING,
+            dead=True,
+        )
+        return self._topics.find(name) or self._topics.create(name, 1, config)
+
+
+def dead_topic_name(group: Group) -> str:
+    """The group's own topic for dead letters."""
+    name = f"{group.topic.name}.{group.name}.dead"
+    if len(name.encode()) <= NAME_BYTES_MAX:
+        return name
+    return f"{crc32c(name.encode()):08x}.{group.name}"[: NAME_BYTES_MAX // 4] + ".dead"

@@ -1,0 +1,75 @@
+"""The entries of the log: every change of durable state, in the order in which they are applied.
+
+An entry is a tuple whose first item is one of these numbers; it comes back from the log as a list.
+Entries state what happened, with all offsets and times in them: applying one decides nothing.
+Numbers are part of the storage format and are never used again for something else. 100 to 139
+belong to the keyspace (core/keyspace/entries.py).
+
+    kind             fields
+    TOPIC_CREATE     id, name, number of partitions, settings
+    TOPIC_ALTER      id, number of partitions, settings
+    TOPIC_DELETE     id
+    TRIM             topic, partition, first kept offset
+    GROUP_CREATE     id, topic, name, position per partition, settings
+    GROUP_ALTER      id, settings
+    GROUP_DELETE     id
+    SEEK             group, partition, offset           forgets what was in flight
+    JOIN             group, member, leased
+    LEAVE            group, member, now, reason         gives its deliveries back
+    DELIVER          group, partition, member, now, next offset, runs
+    HAND             group, partition, member, since, offsets, added to the count
+    ACKNOWLEDGE      group, partition, runs
+    RETURN           group, partition, offsets, due (0: at once), now, reason, taken from the count
+    SCHEDULE         first id, due times                the messages lie at these offsets of the schedule
+    UNSCHEDULE       ids                                fired or cancelled
+    RESCHEDULE       id, due
+    PRODUCER         id, epoch, name or nil, now
+    PRODUCED         id, epoch, topic, partition, first sequence, last sequence, offset, now
+    PRODUCERS_FORGET ids
+
+Runs are flat pairs: first, last, first, last, ...
+"""
+
+TOPIC_CREATE = 1
+TOPIC_ALTER = 2
+TOPIC_DELETE = 3
+TRIM = 4
+GROUP_CREATE = 10
+GROUP_ALTER = 11
+GROUP_DELETE = 12
+SEEK = 13
+JOIN = 15
+LEAVE = 16
+DELIVER = 20
+HAND = 21
+ACKNOWLEDGE = 22
+RETURN = 23
+SCHEDULE = 30
+UNSCHEDULE = 31
+RESCHEDULE = 32
+PRODUCER = 40
+PRODUCED = 41
+PRODUCERS_FORGET = 42
+
+
+def runs_of(offsets: list[int]) -> list[int]:
+    """Ascending offsets as runs."""
+    first, last = offsets[0], offsets[-1]
+    if last - first == len(offsets) - 1:
+        return [first, last]
+    runs = [first]
+    last = first
+    for offset in offsets[1:]:
+        if offset != last + 1:
+            runs += (last, offset)
+        last = offset
+    runs.append(last)
+    return runs
+
+
+def offsets_of(runs: list[int]) -> range | list[int]:
+    """The reverse of `runs_of`."""
+    if len(runs) == 2:
+        return range(runs[0], runs[1] + 1)
+    pairs = zip(runs[::2], runs[1::2], strict=True)
+    return [offset for first, last in pairs for offset in range(first, last + 1)]

@@ -1,0 +1,208 @@
+"""A group: a named reading position on a topic, shared by its members.
+
+Per partition there is a cursor. Everything before its `next` offset was handed out; of that, what is
+in `unacknowledged` is in flight, waiting for a retry, or ready to be handed out again. All the rest
+before `next` is acknowledged: the acknowledged set takes no memory, and offsets that do not exist
+(compacted, void) need no bookkeeping.
+"""
+
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from onemq.core.partition import Partition
+from onemq.core.redelivery import Redelivery, from_entry
+from onemq.message import Record
+
+if TYPE_CHECKING:
+    from onemq.core.receiving import Receive
+    from onemq.core.topics import Topic
+
+READY = 0
+BURYING = -1
+
+Attempt = tuple[int, str, int, str]
+"""(handed out at, to whom, failed at, why)"""
+
+
+class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a group."""
+
+    policy: list[object] | None = None
+    """Redelivery policy as an entry (core/redelivery.py); none: again at once, for ever."""
+    dead_topic: str | None = None
+    """Where dead letters go; none: a topic of the group's own."""
+    lease_ms: int = 0
+    """Give a delivery back when it is not acknowledged in this time; 0: never while its member lives."""
+
+
+class Member:
+    """A receiver with a name."""
+
+    __slots__ = ("held", "leased", "name")
+
+    def __init__(self, name: str, leased: bool) -> None:
+        self.name = name
+        self.leased = leased
+        """Whether its deliveries go back when its connection ends."""
+        self.held: dict[Delivery, None] = {}
+
+
+class Delivery:
+    """Messages of one partition that were handed out together and share owner, time and count."""
+
+    __slots__ = ("count", "cursor", "due_ms", "history", "left", "member", "offsets", "since_ms")
+
+    def __init__(
+        self,
+        cursor: "Cursor",
+        member: Member | None,
+        offsets: range | list[int],
+        since_ms: int,
+        count: int,
+        history: tuple[Attempt, ...] = (),
+        due_ms: int = READY,
+    ) -> None:
+        self.cursor = cursor
+        self.member = member
+        """Who has it; none: nobody, it waits for `due_ms` or is ready."""
+        self.offsets = offsets
+        self.left = len(offsets)
+        self.since_ms = since_ms
+        self.count = count
+        self.history = history
+        self.due_ms = due_ms
+        if member is not None:
+            member.held[self] = None
+
+    def release(self) -> None:
+        """One of its messages is no longer in this delivery."""
+        self.left -= 1
+        if not self.left and self.member is not None:
+            self.member.held.pop(self, None)
+
+
+class Cursor:
+    """A group's position on one partition."""
+
+    __slots__ = ("_low", "ahead", "busy", "group", "next", "partition", "ready", "unacknowledged")
+
+    def __init__(self, group: "Group", partition: Partition, position: int) -> None:
+        self.group = group
+        self.partition = partition
+        self.next = self._low = position
+        self.unacknowledged: dict[int, Delivery] = {}
+        self.ready: list[int] = []
+        """Heap of offsets to hand out again; stale ones are passed over."""
+        self.ahead: list[Record] = []
+        """Records that were decoded and not yet handed out, the next one last."""
+        self.busy = False
+        """Whether a read of the log is under way."""
+
+    @property
+    def available(self) -> bool:
+        """Whether there is something to hand out now."""
+        return not self.busy and (self.next < self.partition.end or self.has_ready())
+
+    def has_ready(self) -> bool:
+        """Whether something is to be handed out again; drops stale offsets on the way."""
+        while self.ready:
+            delivery = self.unacknowledged.get(self.ready[0])
+            if delivery is not None and delivery.member is None and delivery.due_ms == READY:
+                return True
+            heappop(self.ready)
+        return False
+
+    def make_ready(self, offset: int) -> None:
+        """The message can be handed out again from now on."""
+        self.unacknowledged[offset].due_ms = READY
+        heappush(self.ready, offset)
+
+    def pop_ready(self) -> int:
+        """The lowest offset that is ready; `has_ready` must hold."""
+        return heappop(self.ready)
+
+    @property
+    def low(self) -> int:
+        """Everything below is acknowledged."""
+        if not self.unacknowledged:
+            self._low = self.next
+        elif len(self.unacknowledged) < self.next - self._low:
+            self._low = min(self.unacknowledged)
+        else:
+            while self._low not in self.unacknowledged:
+                self._low += 1
+        return self._low
+
+    def settle_low(self) -> None:
+        """Finds the low mark anew."""
+        self._low = min(self.unacknowledged, default=self.next)
+
+    @property
+    def lag(self) -> int:
+        """Messages not yet acknowledged."""
+        return max(self.partition.end - self.next, 0) + len(self.unacknowledged)
+
+    def seek(self, offset: int) -> None:
+        """Goes on at an offset and forgets what was in flight."""
+        for delivery in self.unacknowledged.values():
+            delivery.release()
+        self.unacknowledged.clear()
+        self.ready.clear()
+        self.ahead.clear()
+        self.next = self._low = offset
+
+    def trim(self, start: int) -> None:
+        """The messages before an offset are gone."""
+        if self.next < start:
+            self.next = start
+            self.ahead.clear()
+        if self._low < start:
+            for offset in [offset for offset in self.unacknowledged if offset < start]:
+                self.unacknowledged.pop(offset).release()
+            self._low = start
+
+    def cut(self, end: int) -> None:
+        """The messages from an offset on never survived; only after a power cut, on async topics."""
+        self.next = min(self.next, end)
+        self._low = min(self._low, end)
+        for offset in [offset for offset in self.unacknowledged if offset >= end]:
+            self.unacknowledged.pop(offset).release()
+
+
+class Group:
+    """A named set of cursors on a topic."""
+
+    __slots__ = ("config", "cursors", "id", "members", "name", "policy", "rotation", "topic", "waiting")
+
+    def __init__(self, id: int, topic: "Topic", name: str, config: GroupConfig) -> None:
+        self.id = id
+        self.topic = topic
+        self.name = name
+        self.cursors: list[Cursor] = []
+        self.members: dict[str, Member] = {}
+        self.waiting: deque[Receive] = deque()
+        """Receivers that found nothing, longest waiting first."""
+        self.rotation = 0
+        self.set_config(config)
+
+    def set_config(self, config: GroupConfig) -> None:
+        """Takes over settings."""
+        self.config = config
+        self.policy: Redelivery | None = from_entry(config.policy) if config.policy else None
+
+    def add_cursor(self, partition: Partition, position: int) -> None:
+        """The topic has one more partition."""
+        self.cursors.append(Cursor(self, partition, position))
+
+    @property
+    def available(self) -> bool:
+        """Whether any partition has something to hand out."""
+        return any(cursor.available for cursor in self.cursors)
+
+    @property
+    def lag(self) -> int:
+        """Messages not yet acknowledged, over all partitions."""
+        return sum(cursor.lag for cursor in self.cursors)

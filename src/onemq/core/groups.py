@@ -1,0 +1,447 @@
+"""All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from onemq.core.entries import (
+    ACKNOWLEDGE,
+    DELIVER,
+    GROUP_ALTER,
+    GROUP_CREATE,
+    GROUP_DELETE,
+    HAND,
+    JOIN,
+    LEAVE,
+    RETURN,
+    SEEK,
+    offsets_of,
+    runs_of,
+)
+from onemq.core.group import BURYING, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.stage import Stage
+from onemq.core.topics import Topic, Topics
+from onemq.core.wheel import Wheel
+from onemq.errors import AlreadyExists, InvalidArgument, NotFound
+from onemq.limits import FIRE_PER_TICK_MAX, HISTORY_MAX, REASON_CHARACTERS_MAX
+from onemq.message import check_name
+
+Bury = Callable[[Cursor, int, str], None]
+
+
+class Groups:
+    """The groups of all topics."""
+
+    def __init__(self, stage: Stage, topics: Topics) -> None:
+        self._stage = stage
+        self._topics = topics
+        self._by_id: dict[int, Group] = {}
+        self._next_id = 1
+        self._retries = Wheel()
+        self._retrying: dict[int, tuple[Cursor, int]] = {}
+        self._leases = Wheel()
+        self._leased: dict[int, Delivery] = {}
+        self._next_timer = 0
+        self.hot: dict[Group, None] = {}
+        """Groups that may have something for those who wait."""
+        self.bury: Bury = lambda cursor, offset, reason: None
+        """Makes a message a dead letter (deadletters.py)."""
+        topics.on_delete = self._topic_deleted
+        self._appliers = self.appliers()
+
+    # Groups and members
+
+    def get(self, topic: str, name: str) -> Group:
+        """The group, or `NotFound`."""
+        group = self._topics.get(topic).groups.get(name)
+        if group is None:
+            raise NotFound(f"topic {topic!r} has no group {name!r}: create it first")
+        return group
+
+    def create(self, topic: str, name: str, positions: list[int], config: GroupConfig | None = None) -> Group:
+        """Makes a group that starts at a position in each partition."""
+        check_name("group", name)
+        found = self._topics.get(topic)
+        if name in found.groups:
+            raise AlreadyExists(f"topic {topic!r} has a group {name!r} already")
+        entry = (GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config or GroupConfig()))
+        self._apply_create(entry)
+        self._stage.entry(entry, found.sync)
+        return found.groups[name]
+
+    def alter(self, group: Group, config: GroupConfig) -> None:
+        """Changes settings."""
+        self._do((GROUP_ALTER, group.id, msgspec.to_builtins(config)), group)
+
+    def delete(self, group: Group) -> None:
+        """Removes a group; its position and what was in flight are forgotten."""
+        self._do((GROUP_DELETE, group.id), group)
+        self._release_waiting(group)
+
+    def seek(self, group: Group, number: int, offset: int) -> None:
+        """Goes on at an offset of a partition; what was in flight there counts as done."""
+        partition = self._cursor(group, number).partition
+        if not partition.start <= offset <= partition.end:
+            raise InvalidArgument(f"partition {number} has offsets {partition.start} to {partition.end}, not {offset}")
+        self._do((SEEK, group.id, number, offset), group)
+        self.hot[group] = None
+
+    def join(self, group: Group, name: str, leased: bool) -> Member:
+        """Makes a member known. A leased one gives its deliveries back when it leaves or dies."""
+        check_name("member", name)
+        member = group.members.get(name)
+        if member is None or member.leased != leased:
+            self._do((JOIN, group.id, name, leased), group)
+        return group.members[name]
+
+    def leave(self, group: Group, name: str, reason: str = "the member left") -> int:
+        """Removes a member; returns how many deliveries it gave back."""
+        member = group.members.get(name)
+        if member is None:
+            return 0
+        given_back = _held(member)
+        self._do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
+        for cursor, offset in given_back:
+            self._bury_if_exhausted(cursor, offset, reason)
+        self.hot[group] = None
+        return len(given_back)
+
+    # Deliveries
+
+    def acknowledge(self, group: Group, number: int, offsets: list[int]) -> int:
+        """Those messages are done. Returns how many of them were not before."""
+        unacknowledged = self._cursor(group, number).unacknowledged
+        if not offsets:
+            return 0
+        if len(offsets) == 1:
+            known = offsets if offsets[0] in unacknowledged else []
+        else:
+            known = sorted({offset for offset in offsets if offset in unacknowledged})
+        if known:
+            self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
+        return len(known)
+
+    def fail(self, group: Group, number: int, offsets: Iterable[int], reason: str, delay_ms: int | None = None) -> int:
+        """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter."""
+        cursor = self._cursor(group, number)
+        reason = reason[:REASON_CHARACTERS_MAX]
+        failed = 0
+        for offset in sorted(set(offsets)):
+            delivery = cursor.unacknowledged.get(offset)
+            if delivery is None or delivery.member is None:
+                continue
+            failed += 1
+            delay = group.policy.delay_ms(delivery.count, offset) if group.policy else 0
+            due_ms = READY if delay is None else delay if delay_ms is None else delay_ms
+            self._return(cursor, [offset], due_ms and self._stage.now_ms + due_ms, reason)
+            if delay is None:
+                self.bury(cursor, offset, reason)
+        return failed
+
+    def give_back(self, group: Group, number: int, offsets: Iterable[int]) -> int:
+        """Those deliveries were never tried: again at once, and they do not count."""
+        cursor = self._cursor(group, number)
+        held = [offset for offset in sorted(set(offsets)) if self._is_held(cursor, offset)]
+        if held:
+            self._return(cursor, held, READY, "", uncount=1)
+        return len(held)
+
+    def reject(self, group: Group, number: int, offset: int, reason: str) -> bool:
+        """That message is a dead letter now, whatever the policy says."""
+        cursor = self._cursor(group, number)
+        if not self._is_held(cursor, offset):
+            return False
+        self._return(cursor, [offset], READY, reason[:REASON_CHARACTERS_MAX])
+        self.bury(cursor, offset, reason[:REASON_CHARACTERS_MAX])
+        return True
+
+    def claim(
+        self, group: Group, number: int, offsets: Iterable[int], member: str, idle_ms_min: int = 0, counts: bool = True
+    ) -> list[int]:
+        """Hands deliveries that were idle for long enough to another member; returns which."""
+        cursor = self._cursor(group, number)
+        now_ms = self._stage.now_ms
+        claimed = [
+            offset
+            for offset in sorted(set(offsets))
+            if (delivery := cursor.unacknowledged.get(offset)) is not None
+            and delivery.due_ms != BURYING
+            and now_ms - delivery.since_ms >= idle_ms_min
+        ]
+        if claimed:
+            self.join(group, member, group.members[member].leased if member in group.members else False)
+            self.hand(cursor, member, claimed, counts)
+        return claimed
+
+    def hand(self, cursor: Cursor, member: str, offsets: list[int], counts: bool) -> None:
+        """Those unacknowledged messages belong to a member from now on."""
+        entry = (HAND, cursor.group.id, cursor.partition.number, member, self._stage.now_ms, offsets, int(counts))
+        self._do(entry, cursor.group)
+
+    def deliver(self, cursor: Cursor, member: str, next_offset: int, offsets: list[int]) -> None:
+        """Those messages were handed out for the first time, and everything before `next_offset` passed."""
+        runs = runs_of(offsets) if offsets else []
+        group = cursor.group
+        self._do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
+
+    # Time
+
+    def tick(self, now_ms: int) -> int | None:
+        """Retries that are due become ready, and overdue leases end. Returns when to come again."""
+        for id in self._retries.pop_due(now_ms, FIRE_PER_TICK_MAX):
+            cursor, offset = self._retrying.pop(id)
+            delivery = cursor.unacknowledged.get(offset)
+            gone = self._by_id.get(cursor.group.id) is not cursor.group
+            if not gone and delivery is not None and delivery.member is None and READY < delivery.due_ms <= now_ms:
+                cursor.make_ready(offset)
+                self.hot[cursor.group] = None
+        for id in self._leases.pop_due(now_ms, FIRE_PER_TICK_MAX):
+            self._end_lease(self._leased.pop(id))
+        dues = [due for wheel in (self._retries, self._leases) if (due := wheel.next_due_ms(now_ms)) is not None]
+        return min(dues, default=None)
+
+    def _end_lease(self, delivery: Delivery) -> None:
+        cursor = delivery.cursor
+        if self._by_id.get(cursor.group.id) is not cursor.group:
+            return
+        late = [offset for offset in delivery.offsets if cursor.unacknowledged.get(offset) is delivery]
+        self.fail(cursor.group, cursor.partition.number, late, "not acknowledged in time", delay_ms=0)
+
+    # Recovery
+
+    def clamp(self) -> None:
+        """Forgets messages that are gone: a power cut may have taken the last ones of async topics."""
+        for group in self._by_id.values():
+            for cursor in group.cursors:
+                cursor.settle_low()
+                cursor.trim(cursor.partition.start)
+                cursor.cut(cursor.partition.end)
+
+    def end_last_run(self) -> None:
+        """Ends the leases of the members of the last run, and buries what a crash kept from being buried."""
+        for group in list(self._by_id.values()):
+            for name in [member.name for member in group.members.values() if member.leased]:
+                self.leave(group, name, "the broker restarted")
+            for cursor in group.cursors:
+                for offset in list(cursor.unacknowledged):
+                    self._bury_if_exhausted(cursor, offset, "")
+
+    def appliers(self) -> dict[int, Callable[[Any], None]]:
+        """What applies each kind of entry."""
+        return {
+            GROUP_CREATE: self._apply_create,
+            GROUP_ALTER: self._apply_alter,
+            GROUP_DELETE: self._apply_delete,
+            SEEK: self._apply_seek,
+            JOIN: self._apply_join,
+            LEAVE: self._apply_leave,
+            DELIVER: self._apply_deliver,
+            HAND: self._apply_hand,
+            ACKNOWLEDGE: self._apply_acknowledge,
+            RETURN: self._apply_return,
+        }
+
+    def dump(self) -> object:
+        """For the snapshot."""
+        return [self._next_id, [self._dump_group(group) for group in self._by_id.values()]]
+
+    def _dump_group(self, group: Group) -> list[object]:
+        members = [[member.name, member.leased] for member in group.members.values()]
+        cursors = [[cursor.next, self._dump_deliveries(cursor)] for cursor in group.cursors]
+        return [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
+
+    def _dump_deliveries(self, cursor: Cursor) -> list[object]:
+        """Each delivery once, with the offsets that are still in it."""
+        together: dict[Delivery, list[int]] = {}
+        for offset, delivery in cursor.unacknowledged.items():
+            together.setdefault(delivery, []).append(offset)
+        return [
+            [each.member.name if each.member else None, each.since_ms, each.count, each.history, each.due_ms, offsets]
+            for each, offsets in together.items()
+        ]
+
+    def load(self, state: Any) -> None:
+        """The reverse of `dump`."""
+        next_id, groups = state
+        for id, topic, name, config, members, cursors in groups:
+            self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, _ in cursors], config))
+            for member, leased in members:
+                self._apply_join((JOIN, id, member, leased))
+            for cursor, (_, deliveries) in zip(self._by_id[id].cursors, cursors, strict=True):
+                for fields in deliveries:
+                    self._load_delivery(cursor, *fields)
+                cursor.settle_low()
+        self._next_id = next_id
+
+    def _load_delivery(
+        self, cursor: Cursor, member: str | None, since_ms: int, count: int, history: Any, due_ms: int, offsets: Any
+    ) -> None:
+        owner = cursor.group.members[member] if member is not None else None
+        attempts: tuple[Attempt, ...] = tuple(tuple(attempt) for attempt in history)
+        if owner is not None:
+            self._own(Delivery(cursor, owner, offsets, since_ms, count, attempts))
+        else:
+            for offset in offsets:
+                self._park(offset, Delivery(cursor, None, [offset], since_ms, count, attempts, max(due_ms, READY)))
+
+    def release_all(self) -> None:
+        """Answers everyone who waits with nothing."""
+        for group in self._by_id.values():
+            self._release_waiting(group)
+
+    # Applying
+
+    def _do(self, entry: tuple[Any, ...], group: Group) -> None:
+        self._appliers[entry[0]](entry)
+        self._stage.entry(entry, group.topic.sync)
+
+    def _apply_create(self, entry: Any) -> None:
+        _, id, topic_id, name, positions, config = entry
+        topic = self._topics.by_id(topic_id)
+        assert topic is not None, "a group is created on a topic that exists"
+        group = Group(id, topic, name, msgspec.convert(config, GroupConfig))
+        for partition, position in zip(topic.partitions, positions, strict=True):
+            group.add_cursor(partition, position)
+        topic.groups[name] = self._by_id[id] = group
+        self._next_id = max(self._next_id, id + 1)
+
+    def _apply_alter(self, entry: Any) -> None:
+        self._by_id[entry[1]].set_config(msgspec.convert(entry[2], GroupConfig))
+
+    def _apply_delete(self, entry: Any) -> None:
+        group = self._by_id.pop(entry[1])
+        del group.topic.groups[group.name]
+        self.hot.pop(group, None)
+
+    def _topic_deleted(self, topic: Topic) -> None:
+        for group in topic.groups.values():
+            self._by_id.pop(group.id, None)
+            self.hot.pop(group, None)
+            self._release_waiting(group)
+
+    def _apply_seek(self, entry: Any) -> None:
+        _, id, number, offset = entry
+        self._by_id[id].cursors[number].seek(offset)
+
+    def _apply_join(self, entry: Any) -> None:
+        _, id, name, leased = entry
+        member = self._by_id[id].members.setdefault(name, Member(name, leased))
+        member.leased = leased
+
+    def _apply_leave(self, entry: Any) -> None:
+        _, id, name, now_ms, reason = entry
+        group = self._by_id[id]
+        member = group.members[name]
+        for cursor, offset in _held(member):
+            self._put_back(cursor, offset, READY, now_ms, reason, 0)
+        del group.members[name]
+
+    def _apply_deliver(self, entry: Any) -> None:
+        _, id, number, name, now_ms, next_offset, runs = entry
+        cursor = self._by_id[id].cursors[number]
+        cursor.next = next_offset
+        if runs:
+            self._own(Delivery(cursor, self._member(cursor.group, name), offsets_of(runs), now_ms, 1))
+
+    def _apply_hand(self, entry: Any) -> None:
+        _, id, number, name, now_ms, offsets, counts = entry
+        cursor = self._by_id[id].cursors[number]
+        alike: dict[tuple[int, tuple[Attempt, ...]], list[int]] = {}
+        for offset in offsets:
+            old = cursor.unacknowledged[offset]
+            old.release()
+            alike.setdefault((old.count + counts, old.history), []).append(offset)
+        for (count, history), together in alike.items():
+            self._own(Delivery(cursor, self._member(cursor.group, name), together, now_ms, count, history))
+
+    def _apply_acknowledge(self, entry: Any) -> None:
+        _, id, number, runs = entry
+        unacknowledged = self._by_id[id].cursors[number].unacknowledged
+        for offset in offsets_of(runs):
+            unacknowledged.pop(offset).release()
+
+    def _apply_return(self, entry: Any) -> None:
+        _, id, number, offsets, due_ms, now_ms, reason, uncount = entry
+        cursor = self._by_id[id].cursors[number]
+        for offset in offsets:
+            self._put_back(cursor, offset, due_ms, now_ms, reason, uncount)
+
+    # Small steps
+
+    def _return(self, cursor: Cursor, offsets: list[int], due_ms: int, reason: str, uncount: int = 0) -> None:
+        group = cursor.group
+        entry = (RETURN, group.id, cursor.partition.number, offsets, due_ms, self._stage.now_ms, reason, uncount)
+        self._do(entry, group)
+        if due_ms == READY:
+            self.hot[group] = None
+
+    def _put_back(self, cursor: Cursor, offset: int, due_ms: int, now_ms: int, reason: str, uncount: int) -> None:
+        old = cursor.unacknowledged[offset]
+        history = old.history
+        if reason:
+            owner = old.member.name if old.member else ""
+            history = (*history, (old.since_ms, owner, now_ms, reason))[-HISTORY_MAX:]
+        old.release()
+        self._park(offset, Delivery(cursor, None, [offset], now_ms, old.count - uncount, history, due_ms))
+
+    def _park(self, offset: int, delivery: Delivery) -> None:
+        """The message belongs to nobody: ready at once, or when it is due."""
+        cursor = delivery.cursor
+        cursor.unacknowledged[offset] = delivery
+        if delivery.due_ms == READY:
+            cursor.make_ready(offset)
+        else:
+            self._next_timer += 1
+            self._retrying[self._next_timer] = (cursor, offset)
+            self._retries.add(delivery.due_ms, self._next_timer)
+
+    def _own(self, delivery: Delivery) -> None:
+        """The messages belong to a member, for as long as its lease lasts."""
+        cursor = delivery.cursor
+        cursor.unacknowledged.update(dict.fromkeys(delivery.offsets, delivery))
+        lease_ms = cursor.group.config.lease_ms
+        if lease_ms:
+            self._next_timer += 1
+            self._leased[self._next_timer] = delivery
+            self._leases.add(delivery.since_ms + lease_ms, self._next_timer)
+
+    def _bury_if_exhausted(self, cursor: Cursor, offset: int, reason: str) -> None:
+        delivery = cursor.unacknowledged.get(offset)
+        if delivery is not None and is_exhausted(cursor, delivery):
+            self.bury(cursor, offset, reason or (delivery.history[-1][3] if delivery.history else ""))
+
+    def _is_held(self, cursor: Cursor, offset: int) -> bool:
+        delivery = cursor.unacknowledged.get(offset)
+        return delivery is not None and delivery.member is not None
+
+    def _member(self, group: Group, name: str) -> Member:
+        return group.members.get(name) or group.members.setdefault(name, Member(name, leased=False))
+
+    def _cursor(self, group: Group, number: int) -> Cursor:
+        if not 0 <= number < len(group.cursors):
+            raise InvalidArgument(f"topic {group.topic.name!r} has no partition {number}")
+        return group.cursors[number]
+
+    def _release_waiting(self, group: Group) -> None:
+        while group.waiting:
+            group.waiting.popleft().finish()
+
+
+def _held(member: Member) -> list[tuple[Cursor, int]]:
+    """What a member has in flight."""
+    return [
+        (delivery.cursor, offset)
+        for delivery in member.held
+        for offset in delivery.offsets
+        if delivery.cursor.unacknowledged.get(offset) is delivery
+    ]
+
+
+def is_exhausted(cursor: Cursor, delivery: Delivery) -> bool:
+    """Whether a message that nobody has was handed out as often as the policy allows."""
+    policy = cursor.group.policy
+    if policy is None or delivery.member is not None or delivery.due_ms == BURYING:
+        return False
+    most = policy.max_deliveries
+    return most is not None and delivery.count >= most and delivery.due_ms == READY

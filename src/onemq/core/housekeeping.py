@@ -1,0 +1,125 @@
+"""Housekeeping: what keeps the disk from filling, done a little at a time.
+
+Retention by time and size, dropping what queue topics no longer need, compaction, cleaning the
+schedule, and refusing messages above the disk watermark. Acknowledgements and deliveries go on there:
+they are what makes room.
+"""
+
+from collections.abc import Callable
+
+from onemq.core.producers import Producers
+from onemq.core.schedule import Schedule
+from onemq.core.sending import Sending
+from onemq.core.topics import DAY_MS, SCHEDULE_NAME, Topic, Topics
+from onemq.errors import DiskFull
+from onemq.log.engine import Log
+
+ROUND_MS = 5_000
+DISK_CHECK_MS = 1_000
+CLEAN_ROUND_MS = 60_000
+HOUR_MS = 3_600_000
+
+
+class Housekeeping:
+    """Runs from the tick."""
+
+    def __init__(
+        self,
+        log: Log,
+        topics: Topics,
+        schedule: Schedule,
+        producers: Producers,
+        sending: Sending,
+        disk_watermark: float,
+        purge_hour: int | None,
+    ) -> None:
+        self._log = log
+        self._topics = topics
+        self._schedule = schedule
+        self._producers = producers
+        self._sending = sending
+        self._disk_watermark = disk_watermark
+        self._purge_hour = purge_hour
+        self._next_ms: dict[Callable[[int], None], int] = {}
+        self._cleaning = 0
+        self._rounds: list[tuple[int, Callable[[int], None]]] = [
+            (DISK_CHECK_MS, self._check_disk),
+            (ROUND_MS, self._make_room),
+            (CLEAN_ROUND_MS, self._clean),
+            (HOUR_MS, self._producers.forget_idle),
+        ]
+
+    def tick(self, now_ms: int) -> int:
+        """Does what is due. Returns when to come again."""
+        for every_ms, work in self._rounds:
+            due_ms = self._next_ms.get(work, 0)
+            # A clock that went back must not stop housekeeping until it has caught up.
+            if now_ms >= due_ms or due_ms - now_ms > every_ms:
+                self._next_ms[work] = now_ms + every_ms
+                work(now_ms)
+        return min(self._next_ms.values())
+
+    def _check_disk(self, now_ms: int) -> None:
+        if self._log.failure is not None and not self._log.try_again():
+            self._sending.refusal = self._log.failure
+            return
+        used = 1 - self._log.free_ratio()
+        if used < self._disk_watermark:
+            self._sending.refusal = None
+        elif self._sending.refusal is None:
+            self._sending.refusal = DiskFull(
+                f"the disk is {used:.0%} full, over the watermark of {self._disk_watermark:.0%}: messages are refused "
+                "until there is room; delete topics, shorten their retention or add space"
+            )
+            self._make_room(now_ms)
+
+    def _make_room(self, now_ms: int) -> None:
+        purge_now = self._purge_hour is None or now_ms // HOUR_MS % 24 == self._purge_hour
+        purge_now = purge_now or self._sending.refusal is not None
+        for topic in self._topics:
+            if topic.partitions and (topic.config.kind == "queue" or purge_now):
+                self._trim(topic, now_ms, purge_now)
+
+    def _trim(self, topic: Topic, now_ms: int, purge_now: bool) -> None:
+        config = topic.config
+        before_ms = now_ms - config.retention_ms if purge_now and config.retention_ms is not None else None
+        bytes_max = config.retention_bytes if purge_now else None
+        for partition in topic.partitions:
+            if partition.all_staged:
+                continue
+            below = self._unneeded_below(topic, partition.number)
+            if (before_ms, bytes_max, below) != (None, None, None):
+                start = self._log.expired(topic.id, partition.number, before_ms, bytes_max, below)
+                self._topics.trim(topic, partition, start)
+
+    def _unneeded_below(self, topic: Topic, number: int) -> int | None:
+        """The offset below which nobody needs the messages of a queue topic."""
+        if topic.name == SCHEDULE_NAME:
+            return self._schedule.low
+        if topic.config.kind != "queue" or not topic.groups:
+            return None
+        return min(group.cursors[number].low for group in topic.groups.values())
+
+    def _clean(self, now_ms: int) -> None:
+        if self._cleaning or self._log.failure is not None:
+            return
+        for topic in self._topics:
+            for partition in topic.partitions:
+                if topic.config.compact and not partition.all_staged:
+                    self._cleaning += 1
+                    self._log.compact(topic.id, partition.number, now_ms - DAY_MS, self._cleaned)
+        self._clean_schedule()
+
+    def _clean_schedule(self) -> None:
+        """Rewrites the schedule when most of what it stores was delivered, but something old was not."""
+        place = self._topics.find(SCHEDULE_NAME)
+        if place is None:
+            return
+        partition = place.partitions[0]
+        stored = partition.end - partition.start
+        if stored > 2 * len(self._schedule) + 1000:
+            self._cleaning += 1
+            self._log.clean(place.id, 0, self._schedule.live_copy(), self._cleaned)
+
+    def _cleaned(self, freed_bytes: int) -> None:
+        self._cleaning -= 1

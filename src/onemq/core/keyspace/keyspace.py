@@ -1,0 +1,257 @@
+"""The keyspace: what clients keep beside topics, under keys of any bytes.
+
+A small state machine on the same log as the topics. It owns strings, lists, hashes, sets and sorted
+sets, their expiry and their versions. It has no clock and makes no random choice: the same entries,
+applied in the same order, lead to the same keyspace.
+
+    keyspace.py     the keys whatever they hold: delete, expire, rename, scan, snapshot
+    strings.py lists.py hashes.py sets.py sorted_sets.py      the commands of each type
+    entries.py      what is written to the log
+    table.py        the keys and values that all of these work on
+    values.py ranking.py ordered_pairs.py                     the values themselves
+    deadlines.py key_order.py watches.py                      expiry, scanning, WATCH
+    glob.py indexes.py integers.py ranges.py                  how arguments are understood
+"""
+
+from typing import Any
+
+from onemq.core.keyspace.entries import (
+    EXPIRY_CLEARED,
+    EXPIRY_SET,
+    KEY_RENAMED,
+    KEYS_DELETED,
+    KEYS_EXPIRED,
+    KEYS_FLUSHED,
+    Appliers,
+    Entry,
+    Stage,
+)
+from onemq.core.keyspace.glob import matcher
+from onemq.core.keyspace.hashes import Hashes
+from onemq.core.keyspace.lists import Lists
+from onemq.core.keyspace.sets import Sets
+from onemq.core.keyspace.sorted_sets import SortedSets
+from onemq.core.keyspace.strings import Strings
+from onemq.core.keyspace.table import Table
+from onemq.core.keyspace.values import TYPE_NAMES, pack, unpack
+from onemq.errors import Corrupt, NotFound
+
+EXPIRED_PER_TICK_MAX = 1000
+SNAPSHOT_VERSION = 1
+
+
+class Keyspace(Table):
+    """All keys, and the commands that do not care what a key holds.
+
+    A key whose time has come is not there for any command, whether or not `tick` removed it yet.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.strings = Strings(self)
+        self.lists = Lists(self)
+        self.hashes = Hashes(self)
+        self.sets = Sets(self)
+        self.sorted_sets = SortedSets(self)
+
+    def appliers(self) -> Appliers:
+        """What applies each kind of entry, for recovery; commands have applied theirs already."""
+        return {
+            KEYS_DELETED: self.removed,
+            KEYS_EXPIRED: self.removed,
+            EXPIRY_SET: self._expiry_set,
+            EXPIRY_CLEARED: self._expiry_cleared,
+            KEY_RENAMED: self._renamed,
+            KEYS_FLUSHED: self._flushed,
+            **self.strings.appliers(),
+            **self.lists.appliers(),
+            **self.hashes.appliers(),
+            **self.sets.appliers(),
+            **self.sorted_sets.appliers(),
+        }
+
+    def tick(self, now_ms: int) -> int | None:
+        """Sets the time and removes up to EXPIRED_PER_TICK_MAX keys whose time has come.
+
+        Returns when it wants to be called next, which is not after `now_ms` if some are left, or None.
+        """
+        self.now_ms = now_ms
+        if self.deadlines.any_due(now_ms):
+            keys = self.deadlines.due(now_ms, EXPIRED_PER_TICK_MAX)
+            if keys:
+                self.expire(keys)
+        return self.deadlines.next_ms()
+
+    def delete(self, *keys: bytes) -> int:
+        """Removes keys; returns how many were there."""
+        gone = [key for key in dict.fromkeys(keys) if key in self.values]
+        visible = sum(map(self.holds, gone))
+        if gone:
+            entry = (KEYS_DELETED, gone)
+            self.removed(entry)
+            self.stage(entry)
+        return visible
+
+    def flush(self) -> None:
+        """Removes every key."""
+        if self.values:
+            entry = (KEYS_FLUSHED,)
+            self._flushed(entry)
+            self.stage(entry)
+
+    def exists(self, *keys: bytes) -> int:
+        """How many of the keys are there; one named twice counts twice."""
+        return sum(map(self.holds, keys))
+
+    def type_of(self, key: bytes) -> str | None:
+        """string, list, hash, set, zset, or None."""
+        return TYPE_NAMES[type(self.values[key])] if self.holds(key) else None
+
+    def rename(self, key: bytes, target: bytes, *, if_absent: bool = False) -> bool:
+        """Moves value and expiry to another key, over whatever is there.
+
+        With `if_absent` it does nothing and returns False if the target is there. Raises NotFound.
+        """
+        self.evict(key)
+        if key not in self.values:
+            raise NotFound("no such key")
+        self.evict(target)
+        if if_absent and target in self.values:
+            return False
+        if key != target:
+            entry = (KEY_RENAMED, key, target)
+            self._renamed(entry)
+            self.stage(entry)
+            if self.type_of(target) in ("list", "zset"):
+                self.on_push(target)
+        return True
+
+    def expire_at(
+        self,
+        key: bytes,
+        at_ms: int,
+        *,
+        if_absent: bool = False,
+        if_present: bool = False,
+        if_greater: bool = False,
+        if_less: bool = False,
+    ) -> bool:
+        """Sets when the key goes; a time that has come removes it. Returns whether the conditions held.
+
+        They compare with the expiry that the key has; one without is taken to stay for ever.
+        """
+        if not self.holds(key):
+            return False
+        old_ms = self.expires_at_ms.get(key)
+        if old_ms is None:
+            refused = if_present or if_greater
+        else:
+            refused = if_absent or (if_greater and at_ms <= old_ms) or (if_less and at_ms >= old_ms)
+        if refused:
+            return False
+        if at_ms <= self.now_ms:
+            self.delete(key)
+        else:
+            entry = (EXPIRY_SET, key, at_ms)
+            self._expiry_set(entry)
+            self.stage(entry)
+        return True
+
+    def persist(self, key: bytes) -> bool:
+        """Takes the expiry from the key; returns whether it had one."""
+        self.evict(key)
+        if key not in self.expires_at_ms:
+            return False
+        entry = (EXPIRY_CLEARED, key)
+        self._expiry_cleared(entry)
+        self.stage(entry)
+        return True
+
+    def expiry(self, key: bytes) -> int | None:
+        """When the key goes, in milliseconds; None if it stays or is not there."""
+        return None if self.expired(key) else self.expires_at_ms.get(key)
+
+    def count(self) -> int:
+        """The number of keys."""
+        count = len(self.values)
+        if self.deadlines.any_due(self.now_ms):
+            count -= sum(at_ms <= self.now_ms for at_ms in self.expires_at_ms.values())
+        return count
+
+    def matching(self, pattern: bytes) -> list[bytes]:
+        """The keys that match the glob pattern. Raises TooLarge for the pattern."""
+        found = list(self.values) if pattern == b"*" else list(filter(matcher(pattern), self.values))
+        return self._visible(found)
+
+    def scan(
+        self, cursor: int, count: int = 10, pattern: bytes | None = None, type_name: str | None = None
+    ) -> tuple[int, list[bytes]]:
+        """A part of the keys: the cursor to go on with, 0 at the end, and the keys found on this part.
+
+        Begins with cursor 0. Looks at about `count` keys. What is there from the beginning to the end
+        of a scan is found; it may be found more than once.
+        """
+        cursor, keys = self.order.page(cursor, count)
+        found = self._visible([key for key in dict.fromkeys(keys) if key in self.values])
+        if pattern is not None and pattern != b"*":
+            found = list(filter(matcher(pattern), found))
+        if type_name is not None:
+            found = [key for key in found if TYPE_NAMES[type(self.values[key])] == type_name]
+        return cursor, found
+
+    def dump(self) -> object:
+        """Everything, for `msgspec.msgpack`; shares nothing with the keyspace that can change."""
+        return {
+            "version": SNAPSHOT_VERSION,
+            "keys": list(self.values),
+            "values": [value if type(value) is bytes else pack(value) for value in self.values.values()],
+            "expiring": list(self.expires_at_ms),
+            "expires_at_ms": list(self.expires_at_ms.values()),
+            "next_number": self.order.next_number(),
+        }
+
+    def load(self, state: Any) -> None:
+        """Fills an empty keyspace with what `dump` gave. Raises Corrupt if it is not understood."""
+        assert not self.values, "load into a keyspace that is not empty"
+        if state.get("version") != SNAPSHOT_VERSION:
+            raise Corrupt(f"snapshot of the keyspace: unknown version {state.get('version')}")
+        self.values.update(zip(state["keys"], map(unpack, state["values"]), strict=True))
+        self.deadlines.fill(dict(zip(state["expiring"], state["expires_at_ms"], strict=True)))
+        self.order.renumber(state["next_number"], self.values)
+
+    def _visible(self, keys: list[bytes]) -> list[bytes]:
+        if not self.deadlines.any_due(self.now_ms):
+            return keys
+        return [key for key in keys if not self.expired(key)]
+
+    def _flushed(self, entry: Entry) -> None:
+        for key in self.watched:
+            if key in self.values:
+                self.changed(key)
+        self.values.clear()
+        self.deadlines.clear()
+        self.order.renumber(self.order.next_number(), ())
+
+    def _renamed(self, entry: Entry) -> None:
+        _, key, target = entry
+        value = self.values[key]
+        expires_at_ms = self.expires_at_ms.get(key)
+        self.drop(key)
+        self.put(target, value)
+        if expires_at_ms is not None:
+            self.deadlines.set(target, expires_at_ms)
+        if self.watched:
+            self.changed(key)
+            self.changed(target)
+
+    def _expiry_set(self, entry: Entry) -> None:
+        _, key, at_ms = entry
+        self.deadlines.set(key, at_ms)
+        if self.watched:
+            self.changed(key)
+
+    def _expiry_cleared(self, entry: Entry) -> None:
+        _, key = entry
+        del self.expires_at_ms[key]
+        if self.watched:
+            self.changed(key)

@@ -1,0 +1,143 @@
+"""Strings: bytes under a key, and numbers kept as text in them."""
+
+from collections.abc import Sequence
+
+from onemq.core.keyspace import integers
+from onemq.core.keyspace.entries import (
+    KEYS_DELETED,
+    STRING_APPENDED,
+    STRING_REPLACED,
+    STRING_SET,
+    STRING_SET_UNTIL,
+    Appliers,
+    Entry,
+)
+from onemq.core.keyspace.table import Table
+from onemq.errors import InvalidArgument, TooLarge
+
+STRING_BYTES_MAX = 512 * 1024 * 1024
+
+
+class Strings:
+    """The commands on strings. All but `set` and `set_many` raise WrongType for a key of another type."""
+
+    def __init__(self, keys: Table) -> None:
+        self._keys = keys
+
+    def appliers(self) -> Appliers:
+        """What applies each kind of entry."""
+        return {
+            STRING_SET: self._set,
+            STRING_SET_UNTIL: self._set_until,
+            STRING_REPLACED: self._replaced,
+            STRING_APPENDED: self._appended,
+        }
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value, or None."""
+        return self._keys.reading(key, bytes)
+
+    def length(self, key: bytes) -> int:
+        """The number of bytes, 0 for no key."""
+        return len(self._keys.reading(key, bytes) or b"")
+
+    def set(
+        self,
+        key: bytes,
+        value: bytes,
+        expires_at_ms: int | None = None,
+        keep_ttl: bool = False,
+        *,
+        if_absent: bool = False,
+        if_present: bool = False,
+    ) -> bool:
+        """Sets the value in place of whatever is there; returns whether the condition held.
+
+        Without `keep_ttl` an old expiry is gone. A time that has come already leaves no key.
+        """
+        keys = self._keys
+        if (if_absent or if_present) and keys.holds(key) is if_absent:
+            return False
+        if keep_ttl:
+            keys.evict(key)
+            self._replace(key, value)
+        elif expires_at_ms is None:
+            entry = (STRING_SET, key, value)
+            self._set(entry)
+            keys.stage(entry)
+        else:
+            self._set_or_expire(key, value, expires_at_ms)
+        return True
+
+    def set_many(self, keys_and_values: Sequence[bytes]) -> None:
+        """Sets key, value, key, value, ... without expiry."""
+        assert len(keys_and_values) % 2 == 0
+        pairs = iter(keys_and_values)
+        for key, value in zip(pairs, pairs, strict=True):
+            self.set(key, value)
+
+    def append(self, key: bytes, tail: bytes) -> int:
+        """Adds to the end of the string, or of an empty one; returns the length. Raises TooLarge."""
+        keys = self._keys
+        length = len(keys.writing(key, bytes) or b"") + len(tail)
+        if length > STRING_BYTES_MAX:
+            raise TooLarge("string exceeds maximum allowed size (proto-max-bulk-len)")
+        entry = (STRING_APPENDED, key, tail)
+        self._appended(entry)
+        keys.stage(entry)
+        return length
+
+    def increment(self, key: bytes, by: int) -> int:
+        """Adds to the number that the string holds, 0 for no key; the expiry stays. Returns the sum.
+
+        Raises InvalidArgument if it holds no number of 64 bits or the sum is none.
+        """
+        text = self._keys.writing(key, bytes)
+        number = 0 if text is None else integers.parse(text)
+        if number is None:
+            raise InvalidArgument("value is not an integer or out of range")
+        total = integers.plus(number, by)
+        self._replace(key, b"%d" % total)
+        return total
+
+    def _replace(self, key: bytes, value: bytes) -> None:
+        entry = (STRING_REPLACED, key, value)
+        self._replaced(entry)
+        self._keys.stage(entry)
+
+    def _set_or_expire(self, key: bytes, value: bytes, expires_at_ms: int) -> None:
+        keys = self._keys
+        if expires_at_ms > keys.now_ms:
+            entry: tuple[object, ...] = (STRING_SET_UNTIL, key, value, expires_at_ms)
+            self._set_until(entry)
+            keys.stage(entry)
+        elif key in keys.values:
+            entry = (KEYS_DELETED, [key])
+            keys.removed(entry)
+            keys.stage(entry)
+
+    def _set(self, entry: Entry) -> None:
+        _, key, value = entry
+        self._keys.put(key, value)
+        if self._keys.watched:
+            self._keys.changed(key)
+
+    def _set_until(self, entry: Entry) -> None:
+        _, key, value, expires_at_ms = entry
+        self._keys.put(key, value)
+        self._keys.deadlines.set(key, expires_at_ms)
+        if self._keys.watched:
+            self._keys.changed(key)
+
+    def _replaced(self, entry: Entry) -> None:
+        _, key, value = entry
+        if key in self._keys.values:
+            self._keys.values[key] = value
+        else:
+            self._keys.create(key, value)
+        if self._keys.watched:
+            self._keys.changed(key)
+
+    def _appended(self, entry: Entry) -> None:
+        _, key, tail = entry
+        self._replaced((STRING_REPLACED, key, self._keys.values.get(key, b"") + tail))

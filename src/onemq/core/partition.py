@@ -1,0 +1,103 @@
+"""A partition as the core sees it: its bounds, and the messages of this turn on their way to the log."""
+
+from typing import TYPE_CHECKING
+
+from onemq.log.records import NOT_PERSISTENT, BatchBuilder, placed_at
+
+if TYPE_CHECKING:
+    from onemq.core.waiting import Wait
+
+Staged = tuple[int, int, bytes]
+"""(base offset, next offset, batch)"""
+
+
+class Partition:
+    """One partition of a topic."""
+
+    __slots__ = (
+        "_attributes",
+        "boot",
+        "builder",
+        "end",
+        "journaled",
+        "number",
+        "sealed",
+        "start",
+        "sync",
+        "topic_id",
+        "waiting",
+    )
+
+    def __init__(self, topic_id: int, number: int, sync: bool) -> None:
+        self.topic_id = topic_id
+        self.number = number
+        self.sync = sync
+        self.start = self.end = 0
+        """First kept offset, and the offset that the next message gets."""
+        self.boot = 0
+        """The end when the broker started: messages before it that were not persistent are void."""
+        self.builder: BatchBuilder | None = None
+        self.sealed: list[Staged] = []
+        self.journaled = False
+        self.waiting: list[Wait] = []
+        """Readers that reached the end."""
+        self._attributes = 0
+
+    def add(self, now_ms: int, key: bytes | None, body: bytes | None, headers: bytes, persistent: bool) -> int:
+        """Stages one message and returns its offset."""
+        attributes = 0 if persistent else NOT_PERSISTENT
+        builder = self.builder
+        if builder is None or attributes != self._attributes:
+            self.seal()
+            builder = self.builder = BatchBuilder(self.end, now_ms)
+            self._attributes = attributes
+        self.end += 1
+        return builder.add(now_ms, key, body, headers)
+
+    def add_batch(self, batch: bytes, next_offset_delta: int) -> int:
+        """Stages a batch that was sealed elsewhere and returns its first offset."""
+        self.seal()
+        base_offset = self.end
+        self.end += next_offset_delta
+        self.sealed.append((base_offset, self.end, placed_at(batch, base_offset)))
+        return base_offset
+
+    def seal(self) -> None:
+        """Closes the batch that is being built."""
+        builder = self.builder
+        if builder is not None:
+            self.sealed.append((builder.base_offset, self.end, builder.seal(self._attributes)))
+            self.builder = None
+
+    def staged_from(self, offset: int, bytes_max: int) -> bytes | None:
+        """Staged batches from an offset on; None if that offset is not staged."""
+        self.seal()
+        if not self.sealed or offset < self.sealed[0][0]:
+            return None
+        found: list[bytes] = []
+        size = 0
+        for _, next_offset, data in self.sealed:
+            if next_offset > offset:
+                if found and size + len(data) > bytes_max:
+                    break
+                found.append(data)
+                size += len(data)
+        return b"".join(found)
+
+    @property
+    def all_staged(self) -> bool:
+        """Whether the log has none of its messages yet."""
+        first = self.sealed[0][0] if self.sealed else self.builder.base_offset if self.builder else self.end
+        return first == self.start
+
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes that wait for the end of the turn."""
+        open_bytes = self.builder.size if self.builder is not None else 0
+        return open_bytes + sum(len(data) for _, _, data in self.sealed)
+
+    def written(self) -> None:
+        """The log has what was staged."""
+        self.sealed.clear()
+        self.builder = None
+        self.journaled = False

@@ -1,0 +1,85 @@
+"""Reading: records by offset, from the log and from what this turn has staged."""
+
+from collections.abc import Callable
+
+from onemq.core.partition import Partition
+from onemq.errors import OffsetOutOfRange
+from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.log.engine import Log
+from onemq.log.records import NOT_PERSISTENT, decode, decode_at, walk
+from onemq.message import Record
+
+_READ_ONE_BYTES = 4096
+
+
+class Reading:
+    """Reads partitions."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def batches(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
+        """Whole batches, the first of which holds the offset or follows it; none at the end."""
+        if not partition.start <= offset <= partition.end:
+            raise OffsetOutOfRange(f"offset {offset} is not in {partition.start} to {partition.end}")
+        staged = partition.staged_from(offset, bytes_max)
+        if staged is not None:
+            then(staged)
+        elif offset == partition.end:
+            then(b"")
+        else:
+            self._log.read(partition.topic_id, partition.number, offset, bytes_max, then)
+
+    def records(
+        self, partition: Partition, offset: int, bytes_max: int, then: Callable[[list[Record], int], None]
+    ) -> None:
+        """Records from an offset on, and the offset after what was read: beyond the last record if the
+        batches end in a gap or hold void messages."""
+
+        def decoded(data: bytes) -> None:
+            found: list[Record] = []
+            next_offset = offset
+            for position, header in walk(data):
+                next_offset = header.next_offset
+                if header.attributes & NOT_PERSISTENT and header.base_offset < partition.boot:
+                    continue
+                found += decode(data, position, header)
+            if found and found[0][0] < offset:
+                found = [record for record in found if record[0] >= offset]
+            then(found, next_offset if data else partition.end)
+
+        self.batches(partition, offset, bytes_max, decoded)
+
+    def records_at(self, partition: Partition, offsets: list[int], then: Callable[[list[Record]], None]) -> None:
+        """The records at ascending offsets; those that are gone are left out."""
+        found: list[Record] = []
+        left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
+        arrived = looping = False
+
+        def take(data: bytes) -> None:
+            nonlocal arrived
+            arrived = True
+            for position, header in walk(data):
+                while left and left[-1] < header.next_offset:
+                    offset = left.pop()
+                    record = decode_at(data, position, header, offset) if offset >= header.base_offset else None
+                    if record is not None:
+                        found.append(record)
+            if not data:
+                left.clear()
+            if not looping:
+                loop()
+
+        def loop() -> None:
+            # A loop and not a chain of calls: most engines answer at once, and there may be many steps.
+            nonlocal arrived, looping
+            looping = arrived = True
+            while left and arrived:
+                arrived = False
+                span = min((left[0] - left[-1] + 1) * 128, RECEIVE_BYTES_MAX)
+                self.batches(partition, left[-1], max(span, _READ_ONE_BYTES), take)
+            looping = False
+            if arrived:
+                then(found)
+
+        loop()

@@ -1,0 +1,220 @@
+"""Receiving: what a group has goes to those who ask, in the order in which they asked.
+
+A request that finds nothing waits in its group until something comes or its time is up. Messages that
+were given back go first, lowest offset first, then fresh ones; partitions take turns.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+
+from onemq.core.group import Cursor, Group
+from onemq.core.groups import Groups, is_exhausted
+from onemq.core.reading import Reading
+from onemq.core.stage import Stage
+from onemq.errors import Corrupt
+from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.message import Record
+
+Handed = tuple[int, Record, int]
+"""(partition, record, how often it was handed out, this time included)"""
+
+_READ_BYTES_PER_MESSAGE = 256
+_READ_BYTES_MIN = 4096
+BUSY_WAIT_MS = 1_000
+"""How long a request that wants no waiting still waits for a read that is under way."""
+
+
+class Receive:
+    """One request for messages. Its answer comes once, at once or later."""
+
+    __slots__ = ("answered", "got", "group", "member", "most", "number", "then")
+
+    def __init__(
+        self, group: Group, member: str, most: int, then: Callable[[list[Handed]], None], number: int | None
+    ) -> None:
+        self.group = group
+        self.member = member
+        self.most = most
+        self.then = then
+        self.number = number
+        """The only partition to look at, if not all."""
+        self.got: list[Handed] = []
+        self.answered = False
+
+    def finish(self) -> None:
+        """Answers with what is there."""
+        if not self.answered:
+            self.answered = True
+            self.then(self.got)
+
+    def cancel(self) -> None:
+        """Nobody waits for the answer any more."""
+        self.answered = True
+
+
+class Receiving:
+    """Hands out messages."""
+
+    def __init__(self, stage: Stage, groups: Groups, reading: Reading) -> None:
+        self._stage = stage
+        self._groups = groups
+        self._reading = reading
+        self._deadlines: list[tuple[int, int, Receive]] = []
+        self._order = count()
+        self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
+
+    def receive(
+        self,
+        group: Group,
+        member: str,
+        most: int,
+        then: Callable[[list[Handed]], None],
+        wait_until_ms: int | None = None,
+        number: int | None = None,
+    ) -> Receive:
+        """Asks for up to `most` messages of a group. Without anything to hand out, the request waits
+        until a time, or is answered with nothing."""
+        request = Receive(group, member, most, then, number)
+        self._settle_group(group)
+        self._serve(request)
+        if request.got or (wait_until_ms is None and not self._busy(request)):
+            request.finish()
+        else:
+            group.waiting.append(request)
+            until_ms = self._stage.now_ms + BUSY_WAIT_MS if wait_until_ms is None else wait_until_ms
+            heappush(self._deadlines, (until_ms, next(self._order), request))
+        return request
+
+    def settle(self) -> None:
+        """Serves those who wait, in groups that may have something for them."""
+        hot = self._groups.hot
+        while hot:
+            self._settle_group(hot.popitem()[0])
+
+    def _settle_group(self, group: Group) -> None:
+        if not group.waiting:
+            return
+        still: list[Receive] = []
+        while group.waiting and group.available:
+            request = group.waiting.popleft()
+            if request.answered:
+                continue
+            self._serve(request)
+            if request.got:
+                request.finish()
+            else:
+                still.append(request)
+        group.waiting.extendleft(reversed(still))
+
+    def tick(self, now_ms: int) -> int | None:
+        """Answers those whose time is up. Returns when to come again."""
+        deadlines = self._deadlines
+        while deadlines and (deadlines[0][0] <= now_ms or deadlines[0][2].answered):
+            request = heappop(deadlines)[2]
+            if not request.answered:
+                request.group.waiting.remove(request)
+                request.finish()
+        return deadlines[0][0] if deadlines else None
+
+    def _busy(self, request: Receive) -> bool:
+        return any(cursor.busy for cursor in self._cursors(request))
+
+    def _cursors(self, request: Receive) -> list[Cursor]:
+        cursors = request.group.cursors
+        if request.number is not None:
+            return [cursors[request.number]]
+        if len(cursors) == 1:
+            return cursors
+        first = request.group.rotation = (request.group.rotation + 1) % len(cursors)
+        return cursors[first:] + cursors[:first]
+
+    def _serve(self, request: Receive) -> None:
+        """Hands out what is there now."""
+        for cursor in self._cursors(request):
+            if cursor.has_ready():
+                self._hand_again(request, cursor)
+            while cursor.available and len(request.got) < request.most:
+                if not cursor.ahead and not self._read_ahead(cursor, request):
+                    break
+                self._hand_fresh(request, cursor)
+            if len(request.got) >= request.most:
+                return
+
+    def _hand_again(self, request: Receive, cursor: Cursor) -> None:
+        offsets: list[int] = []
+        while len(offsets) < request.most - len(request.got) and cursor.has_ready():
+            offset = cursor.pop_ready()
+            delivery = cursor.unacknowledged[offset]
+            if is_exhausted(cursor, delivery):
+                self._groups.bury(cursor, offset, delivery.history[-1][3] if delivery.history else "")
+            else:
+                offsets.append(offset)
+        if not offsets:
+            return
+
+        def hand(records: list[Record]) -> None:
+            found = [record[0] for record in records]
+            self._groups.acknowledge(cursor.group, cursor.partition.number, sorted(set(offsets) - set(found)))
+            if found:
+                self._groups.hand(cursor, request.member, found, counts=True)
+                counts = cursor.unacknowledged
+                number = cursor.partition.number
+                request.got += [(number, record, counts[record[0]].count) for record in records]
+
+        try:
+            self._reading.records_at(cursor.partition, offsets, hand)
+        except Corrupt as damage:
+            self._pass_over_again(cursor, offsets, damage)
+
+    def _read_ahead(self, cursor: Cursor, request: Receive) -> bool:
+        """Decodes the next records of a cursor. Returns whether they are there already."""
+        wanted = (request.most - len(request.got)) * _READ_BYTES_PER_MESSAGE
+        bytes_max = max(min(wanted, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
+        cursor.busy = True
+
+        def arrived(records: list[Record], next_offset: int) -> None:
+            cursor.busy = False
+            self._groups.hot[cursor.group] = None
+            if records:
+                records.reverse()
+                cursor.ahead = records
+            elif next_offset > cursor.next:
+                self._groups.deliver(cursor, request.member, next_offset, [])
+
+        try:
+            self._reading.records(cursor.partition, cursor.next, bytes_max, arrived)
+        except Corrupt as damage:
+            cursor.busy = False
+            self._pass_over(cursor, request, damage)
+        return not cursor.busy
+
+    def _pass_over(self, cursor: Cursor, request: Receive, damage: Corrupt) -> None:
+        """Goes on after damaged messages, once that was told loudly."""
+        if damage.resume_offset is None or damage.resume_offset <= cursor.next:
+            raise damage
+        self.on_damage(cursor, damage)
+        self._groups.deliver(cursor, request.member, damage.resume_offset, [])
+
+    def _pass_over_again(self, cursor: Cursor, offsets: list[int], damage: Corrupt) -> None:
+        """The same for messages that were handed out before: the first readable ones come back later."""
+        self.on_damage(cursor, damage)
+        resume_offset = damage.resume_offset or offsets[-1] + 1
+        lost = [offset for offset in offsets if offset < resume_offset]
+        for offset in offsets[len(lost) :]:
+            cursor.make_ready(offset)
+        self._groups.acknowledge(cursor.group, cursor.partition.number, lost)
+
+    def _hand_fresh(self, request: Receive, cursor: Cursor) -> None:
+        ahead = cursor.ahead
+        most = request.most - len(request.got)
+        if not ahead:
+            return
+        if len(ahead) <= most:
+            records, cursor.ahead = ahead[::-1], []
+        else:
+            records = ahead[: -most - 1 : -1]
+            del ahead[-most:]
+        self._groups.deliver(cursor, request.member, records[-1][0] + 1, [record[0] for record in records])
+        number = cursor.partition.number
+        request.got += [(number, record, 1) for record in records]

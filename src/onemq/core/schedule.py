@@ -1,0 +1,233 @@
+"""The schedule: messages that are due later.
+
+A scheduled message lies in an internal topic until its time comes; then it is appended to its target
+and marked as done, in one set. Its offset there is the id of its timer. In memory a timer is a few
+bytes in a wheel, and a bit that says whether it is done.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from onemq.core.bitmap import Bitmap
+from onemq.core.entries import RESCHEDULE, SCHEDULE, UNSCHEDULE
+from onemq.core.reading import Reading
+from onemq.core.sending import Sending
+from onemq.core.stage import Stage
+from onemq.core.topics import Topic, Topics
+from onemq.core.wheel import Wheel
+from onemq.errors import Corrupt, InvalidArgument, NotFound, TooLarge
+from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX
+from onemq.log.records import encode_headers
+from onemq.message import DUE, ID, TARGET, TARGET_PARTITION, Headers, Record, header, id_of
+
+_RETRY_MS = 1_000
+_OWN = (TARGET, TARGET_PARTITION)
+
+
+class Scheduled(NamedTuple):
+    """A timer for people to look at."""
+
+    id: int
+    due_ms: int
+    topic: str
+    key: bytes | None
+    body: bytes
+
+
+class Schedule:
+    """All scheduled messages."""
+
+    def __init__(self, stage: Stage, topics: Topics, sending: Sending, reading: Reading) -> None:
+        self._stage = stage
+        self._topics = topics
+        self._sending = sending
+        self._reading = reading
+        self._wheel = Wheel()
+        self._done = Bitmap()
+        self._end = 0
+        """One above the highest id."""
+        self._moved: dict[int, int] = {}
+        """Timers that were rescheduled -> when they are due now."""
+        self._firing: set[int] = set()
+        self.on_lost: Callable[[int, str], None] = lambda id, reason: None
+        """Told of messages that are due and cannot be delivered."""
+
+    def __len__(self) -> int:
+        return self._end - self._done.low - self._done.count_done_above_low
+
+    @property
+    def low(self) -> int:
+        """Everything below is done."""
+        return self._done.low
+
+    def is_live(self, id: int) -> bool:
+        """Whether the timer is still to fire."""
+        return 0 <= id < self._end and not self._done.is_done(id)
+
+    def live_copy(self) -> Callable[[int], bool]:
+        """Says of each timer whether it is still to fire, as of now; can be asked on another thread."""
+        done, end = Bitmap.load(self._done.dump()), self._end
+        return lambda id: id >= end or not done.is_done(id)
+
+    def add(
+        self, topic: Topic, due_ms: int, body: bytes, key: bytes | None, headers: Headers, number: int | None
+    ) -> int:
+        """Schedules a message for a topic; returns the id of its timer."""
+        self._check_due(due_ms)
+        if number is not None:
+            topic.choose(key, number)
+        if len(body) > topic.config.message_bytes_max:
+            raise TooLarge(f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes")
+        own: list[tuple[bytes, bytes | None]] = [(TARGET, topic.name.encode()), (DUE, b"%d" % due_ms)]
+        if number is not None:
+            own.append((TARGET_PARTITION, b"%d" % number))
+        place = self._topics.ensure_schedule()
+        _, id = self._sending.send(place, body, key, encode_headers([*own, *headers]))
+        entry = (SCHEDULE, id, [due_ms])
+        self._apply_schedule(entry)
+        self._stage.entry(entry, topic.sync)
+        return id
+
+    def cancel(self, id: int) -> None:
+        """The message will never be delivered. Raises `NotFound` if it was, or never was scheduled."""
+        self._check_live(id)
+        self._unschedule([id])
+
+    def move(self, id: int, due_ms: int) -> None:
+        """The message is due at another time."""
+        self._check_live(id)
+        self._check_due(due_ms)
+        entry = (RESCHEDULE, id, due_ms)
+        self._apply_reschedule(entry)
+        self._stage.entry(entry, sync=True)
+
+    def timers(self, after: tuple[int, int] | None = None) -> Iterator[tuple[int, int]]:
+        """(due, id) of all timers by due time, from a position on, for paging."""
+        for due_ms, id in self._wheel.iterate(after):
+            if self.is_live(id) and self._moved.get(id, due_ms) == due_ms:
+                yield due_ms, id
+
+    def describe(self, timers: list[tuple[int, int]], then: Callable[[list[Scheduled]], None]) -> None:
+        """The messages of some timers."""
+        dues = {id: due_ms for due_ms, id in timers}
+
+        def found(records: list[Record]) -> None:
+            rows = [
+                Scheduled(record[0], dues[record[0]], target_of(record), record[2], record[3] or b"")
+                for record in records
+            ]
+            then(sorted(rows, key=lambda row: (row.due_ms, row.id)))
+
+        self._reading.records_at(self._partition(), sorted(dues), found)
+
+    def tick(self, now_ms: int) -> int | None:
+        """Delivers what is due. Returns when to come again."""
+        if self._sending.refusal is not None:
+            return now_ms + _RETRY_MS
+        ids = self._wheel.pop_due(now_ms, FIRE_PER_TICK_MAX)
+        due = [id for id in ids if self.is_live(id) and self._moved.get(id, now_ms) <= now_ms]
+        due = list(dict.fromkeys(due))
+        if due:
+            self._firing.update(due)
+            self._fire(due)
+        return self._wheel.next_due_ms(now_ms)
+
+    def _fire(self, ids: list[int]) -> None:
+        def found(records: list[Record]) -> None:
+            by_id = {record[0]: record for record in records}
+            for id in ids:
+                if id in by_id:
+                    self._deliver(by_id[id])
+                else:
+                    self.on_lost(id, "the stored message cannot be found")
+            self._unschedule(ids)
+
+        try:
+            self._reading.records_at(self._partition(), sorted(ids), found)
+        except Corrupt as damage:
+            self._fire_around(ids, damage)
+
+    def _fire_around(self, ids: list[int], damage: Corrupt) -> None:
+        """Delivers what can still be read."""
+        first = damage.offset if damage.offset is not None else min(ids)
+        resume = damage.resume_offset if damage.resume_offset is not None else max(ids) + 1
+        lost = [id for id in ids if first <= id < max(resume, first + 1)]
+        for id in lost:
+            self.on_lost(id, damage.text)
+        self._unschedule(lost)
+        rest = [id for id in ids if id not in lost]
+        if rest:
+            self._fire(rest)
+
+    def _deliver(self, record: Record) -> None:
+        topic = self._topics.find(target_of(record))
+        if topic is None:
+            self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
+            return
+        number = header(record[4], TARGET_PARTITION)
+        kept = [each for each in record[4] if each[0] not in _OWN]
+        if record[0] in self._moved:
+            kept = [(DUE, b"%d" % self._moved[record[0]]) if each[0] == DUE else each for each in kept]
+        if header(record[4], ID) is None:
+            kept.append((ID, id_of(self._partition().topic_id, 0, record).encode()))
+        self._sending.send(
+            topic, record[3] or b"", record[2], encode_headers(kept), int(number) if number is not None else None
+        )
+
+    def _partition(self) -> Any:
+        return self._topics.ensure_schedule().partitions[0]
+
+    def _check_live(self, id: int) -> None:
+        if not self.is_live(id):
+            raise NotFound(f"there is no scheduled message {id}: delivered, cancelled, or never scheduled")
+
+    def _check_due(self, due_ms: int) -> None:
+        if not 0 <= due_ms <= self._stage.now_ms + SCHEDULE_AHEAD_MS_MAX:
+            raise InvalidArgument("a message can be scheduled for any time within the next hundred years")
+
+    def _unschedule(self, ids: list[int]) -> None:
+        entry = (UNSCHEDULE, ids)
+        self._apply_unschedule(entry)
+        self._stage.entry(entry, sync=True)
+
+    def _apply_schedule(self, entry: Any) -> None:
+        _, first, dues = entry
+        self._end = first + len(dues)
+        self._wheel.add_many(dues, first)
+
+    def _apply_unschedule(self, entry: Any) -> None:
+        for id in entry[1]:
+            self._done.mark(id)
+            self._moved.pop(id, None)
+            self._firing.discard(id)
+
+    def _apply_reschedule(self, entry: Any) -> None:
+        _, id, due_ms = entry
+        self._moved[id] = due_ms
+        self._wheel.add(due_ms, id)
+
+    def appliers(self) -> dict[int, Callable[[Any], None]]:
+        """What applies each kind of entry."""
+        return {
+            SCHEDULE: self._apply_schedule,
+            UNSCHEDULE: self._apply_unschedule,
+            RESCHEDULE: self._apply_reschedule,
+        }
+
+    def dump(self) -> object:
+        """For the snapshot."""
+        return [self._end, self._wheel.dump(), self._done.dump(), list(self._moved.items()), list(self._firing)]
+
+    def load(self, state: Any) -> None:
+        """The reverse of `dump`."""
+        self._end, wheel, done, moved, firing = state
+        self._wheel = Wheel.load(wheel)
+        self._done = Bitmap.load(done)
+        self._moved = dict(moved)
+        for id in firing:
+            self._wheel.add(0, id)
+
+
+def target_of(record: Record) -> str:
+    """The topic that a scheduled message goes to."""
+    return (header(record[4], TARGET) or b"").decode()

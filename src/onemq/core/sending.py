@@ -1,0 +1,87 @@
+"""Sending: messages go to the partitions' stage, one by one or as ready-made batches."""
+
+from onemq.core.partition import Partition
+from onemq.core.producers import Producers
+from onemq.core.stage import Stage
+from onemq.core.topics import Topic
+from onemq.errors import OneMQError, TooLarge
+from onemq.log.records import NO_HEADERS, check_ready_made
+
+ProducerSequence = tuple[int, int, int]
+"""(producer id, epoch, sequence)"""
+
+
+class Sending:
+    """Stages messages."""
+
+    def __init__(self, stage: Stage, producers: Producers) -> None:
+        self._stage = stage
+        self._producers = producers
+        self.refusal: OneMQError | None = None
+        """Why no messages are taken now, if so."""
+
+    def send(
+        self,
+        topic: Topic,
+        body: bytes,
+        key: bytes | None = None,
+        headers: bytes = NO_HEADERS,
+        number: int | None = None,
+        persistent: bool = True,
+        producer: ProducerSequence | None = None,
+    ) -> tuple[Partition, int]:
+        """Stages one message. Returns where it will be. Raises `TooLarge`, `DiskFull`, and what the
+        producer's sequence gives rise to."""
+        if self.refusal is not None:
+            raise self.refusal
+        if len(body) + len(headers) > topic.config.message_bytes_max:
+            raise TooLarge(
+                f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(body) + len(headers)}"
+            )
+        partition = topic.choose(key, number)
+        if producer is not None:
+            return partition, self._send_once(topic, partition, body, key, headers, persistent, producer)
+        if partition.builder is None:
+            self._stage.message(partition)
+        return partition, partition.add(self._stage.now_ms, key, body, headers, persistent)
+
+    def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
+        """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""
+        if self.refusal is not None:
+            raise self.refusal
+        header = check_ready_made(batch)
+        if len(batch) > topic.config.message_bytes_max:
+            raise TooLarge(f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes")
+        partition = topic.choose(None, number)
+        idempotent = header.producer_id >= 0 and header.base_sequence >= 0
+        last = header.base_sequence + header.last_offset_delta & 0x7FFFFFFF
+        place = (header.producer_id, header.producer_epoch, topic.id, number, header.base_sequence, last)
+        if idempotent:
+            known = self._producers.repeated(*place)
+            if known is not None:
+                return known
+        offset = partition.add_batch(batch, header.last_offset_delta + 1)
+        self._stage.message(partition)
+        if idempotent:
+            self._producers.produced(*place, offset, partition.sync)
+        return offset
+
+    def _send_once(
+        self,
+        topic: Topic,
+        partition: Partition,
+        body: bytes,
+        key: bytes | None,
+        headers: bytes,
+        persistent: bool,
+        producer: ProducerSequence,
+    ) -> int:
+        id, epoch, sequence = producer
+        known = self._producers.repeated(id, epoch, topic.id, partition.number, sequence, sequence)
+        if known is not None:
+            return known
+        self._stage.message(partition)
+        offset = partition.add(self._stage.now_ms, key, body, headers, persistent)
+        self._producers.produced(id, epoch, topic.id, partition.number, sequence, sequence, offset, partition.sync)
+        return offset

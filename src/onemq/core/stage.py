@@ -1,0 +1,76 @@
+"""The stage: what one turn has changed and the log does not have yet.
+
+Commands apply their entries to memory at once and put them here; at the end of the turn the whole
+stage becomes one atomic set. What is staged can be read already: replies that tell of it leave only
+when the set is durable.
+"""
+
+from collections.abc import Iterable
+
+from onemq.core.partition import Partition
+from onemq.log.engine import Batch, Entry, TopicPlace, WriteSet
+
+
+class Stage:
+    """Gathers a turn."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self._writes = WriteSet()
+        self._partitions: dict[Partition, None] = {}
+
+    def entry(self, entry: Entry, sync: bool) -> None:
+        """Adds an entry; `sync` says whether whoever caused it must wait until it is on disk."""
+        self._writes.entries.append(entry)
+        if sync:
+            self._writes.sync = True
+
+    def message(self, partition: Partition) -> None:
+        """Notes that a partition has messages of this turn."""
+        self._partitions[partition] = None
+        if partition.sync:
+            self._writes.sync = True
+
+    def promote(self) -> None:
+        """Makes everything staged so far survive together: an atomic unit is as durable as its strongest part."""
+        if self._writes.sync:
+            for partition in self._partitions:
+                partition.journaled = True
+
+    def create(self, place: TopicPlace) -> None:
+        """The log must keep this topic, or keep it differently."""
+        self._writes.creates.append(place)
+
+    def delete(self, topic: int, partitions: Iterable[Partition]) -> None:
+        """The log must drop this topic, and what was staged for it."""
+        for partition in partitions:
+            self._partitions.pop(partition, None)
+        self._writes.deletes.append(topic)
+
+    def trim(self, topic: int, partition: int, start: int) -> None:
+        """The log may drop what lies before an offset."""
+        self._writes.trims.append((topic, partition, start))
+
+    @property
+    def touched(self) -> list[Partition]:
+        """Partitions that got messages in this turn."""
+        return list(self._partitions)
+
+    @property
+    def staged_bytes(self) -> int:
+        """About how much this turn will write."""
+        return sum(partition.staged_bytes for partition in self._partitions)
+
+    def take(self) -> tuple[WriteSet, list[Partition]] | None:
+        """The set of this turn, and the partitions whose staged messages it holds; then a new turn begins."""
+        writes, partitions = self._writes, list(self._partitions)
+        if not (partitions or writes.entries or writes.creates or writes.deletes or writes.trims):
+            return None
+        for partition in partitions:
+            partition.seal()
+            topic = partition.topic_id
+            journaled = partition.sync or partition.journaled
+            for base_offset, _, data in partition.sealed:
+                writes.batches.append(Batch(topic, partition.number, base_offset, data, journaled))
+        self._writes, self._partitions = WriteSet(), {}
+        return writes, partitions

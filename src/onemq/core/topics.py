@@ -1,0 +1,254 @@
+"""Topics: named sets of partitions with their settings."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
+
+import msgspec
+from crc32c import crc32c
+
+from onemq.core.entries import TOPIC_ALTER, TOPIC_CREATE, TOPIC_DELETE, TRIM
+from onemq.core.group import Group
+from onemq.core.partition import Partition
+from onemq.core.stage import Stage
+from onemq.errors import AlreadyExists, InvalidArgument, NotFound
+from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, PARTITIONS_MAX
+from onemq.log.engine import Log, TopicPlace
+from onemq.message import check_name
+
+DAY_MS = 24 * 3600 * 1000
+SEGMENT_MS_MAX = 7 * DAY_MS
+SCHEDULE_NAME = "__schedule"
+
+
+class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a topic."""
+
+    kind: Literal["stream", "queue"] = "stream"
+    """Streams keep messages until retention; queues drop what every group has acknowledged."""
+    flush: Literal["sync", "async"] = "sync"
+    """Answer when the message is on disk, or when it is written."""
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    """Per partition."""
+    compact: bool = False
+    """Keep the last message of each key."""
+    message_bytes_max: int = MESSAGE_BYTES_MAX
+    segment_bytes: int = 128 << 20
+    dead: bool = False
+    """Holds dead letters: never matched by patterns, only by its own name."""
+
+    @property
+    def segment_ms(self) -> int:
+        """How old a segment may grow, so that retention by time is no coarser than a quarter of itself."""
+        return min(SEGMENT_MS_MAX, self.retention_ms // 4 or 1) if self.retention_ms else SEGMENT_MS_MAX
+
+    def check(self) -> None:
+        """Raises `InvalidArgument` for settings that make no sense."""
+        for name in ("retention_ms", "retention_bytes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidArgument(f"{name} must be at least 1, or none to keep everything")
+        if not 1 <= self.message_bytes_max <= MESSAGE_BYTES_CEILING:
+            raise InvalidArgument(f"message_bytes_max must be 1 to {MESSAGE_BYTES_CEILING}")
+        if not 4 << 10 <= self.segment_bytes <= 2 << 30:
+            raise InvalidArgument("segment_bytes must be 4 KiB to 2 GiB")
+
+
+class Topic:
+    """A name with its partitions and groups."""
+
+    __slots__ = ("_turn", "config", "groups", "id", "name", "partitions")
+
+    def __init__(self, id: int, name: str, config: TopicConfig) -> None:
+        self.id = id
+        self.name = name
+        self.config = config
+        self.partitions: list[Partition] = []
+        self.groups: dict[str, Group] = {}
+        self._turn = -1
+
+    @property
+    def sync(self) -> bool:
+        """Whether replies wait for the disk."""
+        return self.config.flush == "sync"
+
+    @property
+    def internal(self) -> bool:
+        """Whether only the broker itself uses it."""
+        return self.name.startswith("__")
+
+    def choose(self, key: bytes | None, number: int | None) -> Partition:
+        """The partition for a message: as asked, by its key, or the next one in turn."""
+        partitions = self.partitions
+        if number is not None:
+            if not 0 <= number < len(partitions):
+                raise InvalidArgument(f"topic {self.name!r} has partitions 0 to {len(partitions) - 1}, not {number}")
+            return partitions[number]
+        if len(partitions) == 1:
+            return partitions[0]
+        if key is not None:
+            return partitions[crc32c(key) % len(partitions)]
+        self._turn = (self._turn + 1) % len(partitions)
+        return partitions[self._turn]
+
+    def place(self) -> TopicPlace:
+        """What the log needs to know."""
+        config = self.config
+        return TopicPlace(self.id, self.name, len(self.partitions), config.segment_bytes, config.segment_ms)
+
+
+class Topics:
+    """All topics."""
+
+    def __init__(self, stage: Stage, log: Log) -> None:
+        self._stage = stage
+        self._log = log
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[int, Topic] = {}
+        self._next_id = 1
+        self.on_delete: Callable[[Topic], None] = lambda topic: None
+        """Told of every topic that goes, so that its groups go too."""
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(list(self._by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def get(self, name: str) -> Topic:
+        """The topic, or `NotFound`."""
+        topic = self._by_name.get(name)
+        if topic is None:
+            raise NotFound(f"there is no topic {name!r}: create it first")
+        return topic
+
+    def find(self, name: str) -> Topic | None:
+        """The topic, if there is one."""
+        return self._by_name.get(name)
+
+    def by_id(self, id: int) -> Topic | None:
+        """The topic of an id, if it still exists."""
+        return self._by_id.get(id)
+
+    def create(self, name: str, partitions: int = 1, config: TopicConfig | None = None) -> Topic:
+        """Makes a topic. Raises `AlreadyExists`, `InvalidArgument`."""
+        check_name("topic", name)
+        if name in self._by_name:
+            raise AlreadyExists(f"topic {name!r} exists already")
+        if name.startswith("__"):
+            raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {name!r}")
+        return self._create(name, partitions, config or TopicConfig())
+
+    def ensure_schedule(self) -> Topic:
+        """The topic in which scheduled messages wait."""
+        return self._by_name.get(SCHEDULE_NAME) or self._create(SCHEDULE_NAME, 1, TopicConfig(kind="queue"))
+
+    def _create(self, name: str, partitions: int, config: TopicConfig) -> Topic:
+        config.check()
+        if not 1 <= partitions <= PARTITIONS_MAX:
+            raise InvalidArgument(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
+        entry = (TOPIC_CREATE, self._next_id, name, partitions, msgspec.to_builtins(config))
+        self._apply_create(entry)
+        topic = self._by_name[name]
+        self._stage.create(topic.place())
+        self._stage.entry(entry, sync=True)
+        return topic
+
+    def alter(self, name: str, partitions: int | None = None, **settings: Any) -> Topic:
+        """Changes settings, or adds partitions."""
+        topic = self.get(name)
+        count = len(topic.partitions) if partitions is None else partitions
+        if not len(topic.partitions) <= count <= PARTITIONS_MAX:
+            raise InvalidArgument(f"topic {name!r} has {len(topic.partitions)} partitions; it can only grow")
+        try:
+            config = msgspec.convert(msgspec.to_builtins(topic.config) | settings, TopicConfig)
+        except msgspec.ValidationError as problem:
+            raise InvalidArgument(f"topic {name!r}: {problem}") from None
+        config.check()
+        entry = (TOPIC_ALTER, topic.id, count, msgspec.to_builtins(config))
+        self._apply_alter(entry)
+        self._stage.create(topic.place())
+        self._stage.entry(entry, sync=True)
+        return topic
+
+    def delete(self, name: str) -> None:
+        """Removes a topic with its messages and groups."""
+        topic = self.get(name)
+        entry = (TOPIC_DELETE, topic.id)
+        self._apply_delete(entry)
+        self._stage.delete(topic.id, topic.partitions)
+        self._stage.entry(entry, sync=True)
+
+    def trim(self, topic: Topic, partition: Partition, start: int) -> None:
+        """Drops the messages before an offset."""
+        if not partition.start < start <= partition.end:
+            return
+        entry = (TRIM, topic.id, partition.number, start)
+        self._apply_trim(entry)
+        self._stage.trim(topic.id, partition.number, start)
+        self._stage.entry(entry, sync=True)
+
+    def appliers(self) -> dict[int, Callable[[Any], None]]:
+        """What applies each kind of entry."""
+        return {
+            TOPIC_CREATE: self._apply_create,
+            TOPIC_ALTER: self._apply_alter,
+            TOPIC_DELETE: self._apply_delete,
+            TRIM: self._apply_trim,
+        }
+
+    def dump(self) -> object:
+        """For the snapshot."""
+        rows = [
+            [topic.id, topic.name, len(topic.partitions), msgspec.to_builtins(topic.config)]
+            for topic in self._by_name.values()
+        ]
+        return [self._next_id, rows]
+
+    def load(self, state: Any) -> None:
+        """The reverse of `dump`."""
+        next_id, rows = state
+        for row in rows:
+            self._apply_create((TOPIC_CREATE, *row))
+        self._next_id = next_id
+
+    def place_all(self) -> None:
+        """After recovery: takes the bounds of all partitions from the log."""
+        for topic in self._by_name.values():
+            for partition in topic.partitions:
+                partition.start, partition.end = self._log.bounds(topic.id, partition.number)
+                partition.boot = partition.end
+
+    def _apply_create(self, entry: Any) -> None:
+        _, id, name, partitions, settings = entry
+        topic = Topic(id, name, msgspec.convert(settings, TopicConfig))
+        self._by_name[name] = self._by_id[id] = topic
+        self._next_id = max(self._next_id, id + 1)
+        self._grow(topic, partitions)
+
+    def _apply_alter(self, entry: Any) -> None:
+        _, id, partitions, settings = entry
+        topic = self._by_id[id]
+        topic.config = msgspec.convert(settings, TopicConfig)
+        self._grow(topic, partitions)
+        for partition in topic.partitions:
+            partition.sync = topic.sync
+
+    def _grow(self, topic: Topic, partitions: int) -> None:
+        for number in range(len(topic.partitions), partitions):
+            partition = Partition(topic.id, number, topic.sync)
+            topic.partitions.append(partition)
+            for group in topic.groups.values():
+                group.add_cursor(partition, 0)
+
+    def _apply_delete(self, entry: Any) -> None:
+        topic = self._by_id.pop(entry[1])
+        del self._by_name[topic.name]
+        self.on_delete(topic)
+
+    def _apply_trim(self, entry: Any) -> None:
+        _, id, number, start = entry
+        topic = self._by_id[id]
+        topic.partitions[number].start = start
+        for group in topic.groups.values():
+            group.cursors[number].trim(start)

@@ -1,0 +1,70 @@
+"""Every limit by name, in one place.
+
+Too large is answered, not buffered. A limit that a user may want to move is a setting
+(see config.py); what stands here is what no setting moves.
+"""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# RESP: what one request may be.
+RESP_INLINE_BYTES_MAX = 64 * KIB
+"""The longest line of an inline command, and of a length in a request."""
+RESP_BULK_BYTES_MAX = 64 * MIB
+"""The longest single argument."""
+RESP_ARGUMENTS_MAX = 1024 * KIB
+"""The most arguments of one request."""
+RESP_REQUEST_BYTES_MAX = 256 * MIB
+"""All arguments of one request together."""
+RESP_PARKED_BYTES_MAX = 1 * MIB
+"""What a client may send ahead while it waits in a blocking command; then we stop reading from it."""
+RESP_NAME_BYTES_MAX = 1 * KIB
+"""The name a client gives itself or its library."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What one connection may hold of our memory."""
+
+    output_pause_bytes: int = 256 * KIB
+    """Above this much output that the peer has not taken, its commands and its input wait."""
+    output_bytes_max: int = 256 * MIB
+    """Above this much output that the peer has not taken, the connection is cut off."""
+
+
+# The network.
+CONNECTION_LIMITS = ConnectionLimits()
+LISTEN_BACKLOG = 1024
+"""Connections that the kernel holds for us before we accept them."""
+RESERVED_FILES = 256
+"""Open files that are not connections: segments, indexes, the journal."""
+
+# The clock.
+TICK_INTERVAL_MAX_MS = 1_000
+"""While anything is due later, the clock is looked at this often: it may jump."""
+
+# Names and messages.
+NAME_BYTES_MAX = 249
+"""Topic, group and member names, in UTF-8; Kafka's own limit, so that every name fits there."""
+PARTITIONS_MAX = 10_000
+MESSAGE_BYTES_MAX = 4 * MIB
+"""The default of a topic's own `message_bytes_max`."""
+MESSAGE_BYTES_CEILING = 64 * MIB
+"""What no topic's setting can exceed."""
+TURN_BYTES_MAX = 32 * MIB
+"""What one turn gathers before the server ends it and begins another."""
+RECEIVE_BYTES_MAX = 1 * MIB
+"""What one read of the log brings to a receiver, unless one message is larger."""
+HISTORY_MAX = 16
+"""Failed deliveries of a message whose reasons are kept."""
+REASON_CHARACTERS_MAX = 1024
+SCHEDULE_AHEAD_MS_MAX = 100 * 366 * 24 * 3600 * 1000
+"""How far ahead a message can be scheduled: a hundred years."""
+FIRE_PER_TICK_MAX = 1_000
+"""Timers that one tick works off before others get their turn."""
+PRODUCER_BATCHES_REMEMBERED = 5
+"""Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
+PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000
+"""A producer that sent nothing for so long is forgotten."""

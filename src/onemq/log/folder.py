@@ -1,0 +1,86 @@
+"""The data folder: who may use it, and which format it has.
+
+`onemq.json` names the format; `lock` is held by the process that uses the folder. A folder of a
+newer format is refused before anything in it is touched.
+
+To raise the format: count `FORMAT` up, teach `recovery` to read the older one, and write it down in
+docs/storage-format.md.
+"""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+from onemq.errors import FolderError
+from onemq.log.disk import Disk, write_whole
+
+FORMAT = 1
+FORMAT_FILE = "onemq.json"
+LOCK_FILE = "lock"
+FOLDERS = ("journal", "snapshots", "topics")
+
+
+class FolderLock:
+    """Keeps other processes from using the folder while it is held."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._descriptor = -1
+
+    def take(self) -> None:
+        """Makes the folder if need be and locks it, or raises `FolderError`."""
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as problem:
+            raise FolderError(
+                f"cannot use the data folder {self._root}: {problem.strerror}; "
+                "give it rights or choose another one with --data"
+            ) from None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.release()
+            raise FolderError(
+                f"the data folder {self._root} is in use by another OneMQ; stop that one or choose another folder"
+            ) from None
+
+    def release(self) -> None:
+        """Gives the folder free."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def check_format(disk: Disk) -> None:
+    """Raises `FolderError` if the folder is of a newer format or is no data folder; writes nothing."""
+    if not disk.exists(FORMAT_FILE):
+        ours = (LOCK_FILE, *FOLDERS, FORMAT_FILE + ".tmp", "lost+found")
+        strangers = [name for name in disk.list("") if name not in ours]
+        if strangers:
+            raise FolderError(
+                f"the data folder has files that are not OneMQ's ({strangers[0]}): choose an empty folder with --data"
+            )
+        return
+    file = disk.open(FORMAT_FILE, read_only=True)
+    text = file.read(0, file.size())
+    file.close()
+    try:
+        found = int(json.loads(text)["format"])
+    except (ValueError, KeyError, TypeError):
+        raise FolderError(f"{FORMAT_FILE} is damaged: it should read " + f'{{"format": {FORMAT}}}') from None
+    if found > FORMAT:
+        raise FolderError(
+            f"the data folder has format {found}, newer than this OneMQ reads ({FORMAT}): "
+            "upgrade OneMQ or choose another folder with --data"
+        )
+
+
+def prepare(disk: Disk) -> None:
+    """Makes a new folder ready; fine if it is."""
+    if disk.exists(FORMAT_FILE):
+        return
+    for name in FOLDERS:
+        disk.make_folder(name)
+    write_whole(disk, FORMAT_FILE, [json.dumps({"format": FORMAT}).encode()])

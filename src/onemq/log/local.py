@@ -1,0 +1,488 @@
+"""The local log: a journal and partition segments in one folder. The default engine.
+
+An append writes each batch to the end of its segment and the whole set as one entry to the journal,
+then syncs the journal alone if the set asks for it: one sync, whatever the number of topics.
+Segments are synced at checkpoints, after which older journal files go. A write that fails is undone,
+and after it nothing more is appended until `try_again` succeeds; after a failed sync, until a restart.
+"""
+
+import errno
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from onemq.errors import DiskFull, OneMQError, ReadOnly
+from onemq.log import folder, sets, snapshot
+from onemq.log.checkpoint import Checkpoint
+from onemq.log.cleaning import CleanedSegment, KeepRecord, by_offset, last_by_key, rewrite
+from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, run, sync_failure
+from onemq.log.disk import Disk, File
+from onemq.log.engine import Batch, Done, Keep, Replay, TopicPlace, WriteSet
+from onemq.log.journal import Journal, JournalFile
+from onemq.log.partition import Partition
+from onemq.log.records import BatchHeader
+from onemq.log.recovery import Recovery, Report, journal_files_after, newest_snapshot
+from onemq.log.segment import OpenFiles, Segment, scan_file
+from onemq.log.topicfiles import Registry, TopicFiles
+
+JOURNAL_BYTES = 64 << 20
+INDEX_INTERVAL_BYTES = 4096
+OPEN_FILES_MAX = 512
+CHECKPOINT_ENTRIES = 500_000
+_OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class PendingSet:
+    """A set that is written and not yet acknowledged: what to undo if it never will be."""
+
+    __slots__ = ("created", "deleted", "done", "garbage", "good", "journal_size", "marks", "sequence", "trimmed")
+
+    def __init__(self, sequence: int, journal_size: int, done: Done) -> None:
+        self.sequence = sequence
+        self.journal_size = journal_size
+        self.done = done
+        self.good = False
+        """Whether it is as durable as it asks. It is acknowledged when all before it are."""
+        self.marks: list[tuple[Partition, tuple[int, int, list[int]]]] = []
+        self.created: list[tuple[int, TopicPlace | None]] = []
+        self.trimmed: list[tuple[Partition, int, list[Segment]]] = []
+        self.deleted: list[TopicFiles] = []
+        self.garbage: list[str] = []
+        """Paths to remove when the set is durable."""
+
+
+class LocalLog:
+    """`Log` over a `Disk`. Call `open` first."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        *,
+        background: Background | None = None,
+        journal_bytes: int = JOURNAL_BYTES,
+        index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+        checkpoint_entries: int = CHECKPOINT_ENTRIES,
+        inline_sync_seconds_max: float = INLINE_SECONDS_MAX,
+    ) -> None:
+        self._disk = disk
+        self._background = background
+        self._journal_bytes = journal_bytes
+        self._checkpoint_entries = checkpoint_entries
+        self._files = OpenFiles(disk, OPEN_FILES_MAX)
+        self._registry = Registry(self._files, index_interval_bytes)
+        self._journal = Journal(disk)
+        self._commit = GroupCommit(self._journal.sync, background, inline_sync_seconds_max)
+        self._failure: OneMQError | None = None
+        self._can_retry = False
+        self._pending: deque[PendingSet] = deque()
+        self._dirty: set[Segment] = set()
+        self._checkpointing = False
+        self._entries_since = 0
+        self._urgent = False
+        self.report = Report()
+
+    # Starting and stopping
+
+    def open(self) -> Report:
+        """Recovers the folder. Raises `FolderError`; damage leaves the log readable, with `failure` set."""
+        folder.check_format(self._disk)
+        folder.prepare(self._disk)
+        recovery = Recovery(self._disk, self._registry)
+        recovery.run()
+        self.report = recovery.report
+        self._journal.sequence = recovery.sequence
+        if self.report.damage:
+            self._failure = ReadOnly(
+                "stored data is damaged, so OneMQ only reads: " + "; ".join(self.report.damage)
+                + ". Restore a backup, or accept the loss with `onemq log repair`"
+            )
+            return self.report
+        if recovery.last_file is None:
+            self._journal.start_file()
+        else:
+            self._journal.continue_file(*recovery.last_file)
+        self._journal.sync()
+        recovery.cut_tails()
+        self._entries_since = self.report.entries
+        self._urgent = self.report.lost_batches > 0
+        self._dirty = recovery.touched
+        return self.report
+
+    def close(self) -> None:
+        """Closes all files."""
+        self._journal.close()
+        self._files.close()
+
+    def replay(self) -> Replay:
+        """The newest snapshot's state and the entries of every acknowledged set after it."""
+        found = newest_snapshot(self._disk, Report())
+        sequence = found.sequence if found else 0
+        return Replay(found.state if found else None, self._replay_sets(sequence, self._journal.sequence))
+
+    def _replay_sets(self, after: int, last: int) -> Iterator[list[list[object]]]:
+        for first in journal_files_after(self._disk, after):
+            for entry in JournalFile(self._disk, first).entries():
+                if after < entry.sequence <= last:
+                    yield sets.decode(entry.payload).entries
+
+    # Appending
+
+    @property
+    def failure(self) -> OneMQError | None:
+        """Why nothing can be appended now."""
+        return self._failure
+
+    def append(self, writes: WriteSet, done: Done) -> None:
+        """See `Log.append`."""
+        if self._failure is not None:
+            done(self._failure)
+            return
+        pending = PendingSet(self._journal.sequence, self._journal.size, done)
+        try:
+            self._write(writes, [], pending)
+        except OSError as problem:
+            self._refuse(pending, problem)
+            done(self._failure)
+            return
+        except Exception:
+            self._take_back(pending)
+            raise
+        self._pending.append(pending)
+        self._entries_since += len(writes.entries)
+        if writes.deletes or writes.trims:
+            self._remove(writes, pending)
+        if writes.sync or pending.garbage:
+            self._commit.wait(lambda failure: self._synced(pending, failure))
+        else:
+            pending.good = True
+            self._acknowledge()
+
+    def _write(self, writes: WriteSet, swaps: list[Any], pending: PendingSet) -> None:
+        for place in writes.creates:
+            known = self._registry.topics.get(place.id)
+            pending.created.append((place.id, known.place if known else None))
+            self._registry.ensure(place)
+        rows, journaled = [], []
+        for (topic, number), batches in _by_partition(writes.batches).items():
+            partition = self._registry.partition(topic, number)
+            pending.marks.append((partition, partition.mark()))
+            places = partition.append(batches)
+            self._dirty.update(places)
+            rows += [sets.row_of(batch, segment) for batch, segment in zip(batches, places, strict=True)]
+            journaled += [batch.data for batch in batches if batch.journaled]
+        if writes.trims:
+            writes = replace(writes, trims=self._within_bounds(writes.trims))
+        self._journal.append([sets.encode(writes, rows, swaps), *journaled])
+
+    def _within_bounds(self, trims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        """Trims as they will be carried out: recovery, which may lack what they removed, takes them at their word."""
+        return [
+            (topic, number, min(start, self._registry.partition(topic, number).end)) for topic, number, start in trims
+        ]
+
+    def _remove(self, writes: WriteSet, pending: PendingSet) -> None:
+        """Carries out trims and deletes in memory."""
+        for topic, number, start in writes.trims:
+            partition = self._registry.partition(topic, number)
+            before, gone = partition.start, partition.trim(start)
+            pending.trimmed.append((partition, before, gone))
+            for segment in gone:
+                pending.garbage += [segment.path, segment.index_path]
+                self._dirty.discard(segment)
+        for topic in writes.deletes:
+            if topic in self._registry.topics:
+                pending.deleted.append(self._registry.topics[topic])
+                pending.garbage.append(self._registry.delete(topic))
+
+    def _synced(self, pending: PendingSet, failure: OneMQError | None) -> None:
+        if failure is None:
+            pending.good = True
+            self._acknowledge()
+        else:
+            self._fail(failure)
+
+    def _sync_now(self) -> bool:
+        """Makes all sets so far durable, right here; they are acknowledged when the log next comes to it."""
+        try:
+            self._journal.sync()
+        except OSError as problem:
+            self._fail(sync_failure(problem))
+            return False
+        for pending in self._pending:
+            pending.good = True
+        return True
+
+    def _acknowledge(self) -> None:
+        """Answers sets in the order in which they were appended: none overtakes one that it may build on."""
+        while self._pending and self._pending[0].good:
+            pending = self._pending.popleft()
+            if pending.garbage:
+                self._remove_files(pending.garbage)
+            pending.done(None)
+
+    def _remove_files(self, paths: list[str]) -> None:
+        for path in paths:
+            self._files.forget(path)
+            try:
+                if path.endswith((".log", ".index")):
+                    self._disk.remove(path)
+                else:
+                    self._disk.remove_folder(path)
+            except OSError:
+                self.report.notes.append(f"{path} could not be removed; the next start tries again")
+
+    # Failing closed
+
+    def _fail(self, failure: OneMQError) -> None:
+        """After a failed sync: undoes every set that may not be durable and refuses further ones."""
+        self._acknowledge()
+        self._failure, self._can_retry = failure, False
+        undone, self._pending = self._pending, deque()
+        for pending in reversed(undone):
+            self._undo(pending)
+        if undone:
+            with suppress(OSError):  # the next start finds out what is there
+                self._journal.cut_back()
+        for pending in undone:
+            pending.done(failure)
+
+    def _refuse(self, pending: PendingSet, problem: OSError) -> None:
+        """After a failed write: undoes that set and refuses further ones. Those before it are not concerned."""
+        self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
+        self._take_back(pending)
+
+    def _take_back(self, pending: PendingSet) -> None:
+        """Undoes the newest set, which was not written to its end."""
+        self._undo(pending)
+        try:
+            self._journal.cut_back()
+        except OSError as problem:
+            self._fail(sync_failure(problem))
+
+    def _undo(self, pending: PendingSet) -> None:
+        for topic in pending.deleted:
+            self._registry.topics[topic.place.id] = topic
+        for partition, start, gone in reversed(pending.trimmed):
+            partition.start = start
+            partition.segments[:0] = gone
+        try:
+            for partition, mark in reversed(pending.marks):
+                for path in partition.restore(mark):
+                    self._files.forget(path)
+                    self._disk.remove(path)
+        except OSError:
+            self._can_retry = False
+        for topic_id, place in reversed(pending.created):
+            self._registry.revert(topic_id, place)
+        self._journal.sequence, self._journal.size = pending.sequence, pending.journal_size
+
+    def _write_synced(self, swaps: list[Any]) -> bool:
+        """Appends a set of the log's own, durable when this returns. If that fails, it is as with any set."""
+        pending = PendingSet(self._journal.sequence, self._journal.size, lambda _: None)
+        try:
+            self._write(WriteSet(), swaps, pending)
+        except OSError as problem:
+            self._refuse(pending, problem)
+            return False
+        self._pending.append(pending)
+        if not self._sync_now():
+            return False
+        self._pending.pop()
+        return True
+
+    def try_again(self) -> bool:
+        """After a full disk: whether appending works again."""
+        if self._failure is None or not self._can_retry:
+            return self._failure is None
+        if self._write_synced([]):
+            self._failure = None
+        return self._failure is None
+
+    # Reading
+
+    def read(self, topic: int, partition: int, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
+        """See `Log.read`."""
+        then(self._registry.partition(topic, partition).read(offset, bytes_max))
+
+    def bounds(self, topic: int, partition: int) -> tuple[int, int]:
+        """See `Log.bounds`."""
+        found = self._registry.partition(topic, partition)
+        return found.start, found.end
+
+    def offset_at(self, topic: int, partition: int, timestamp_ms: int, then: Callable[[int], None]) -> None:
+        """See `Log.offset_at`."""
+        then(self._registry.partition(topic, partition).offset_at(timestamp_ms))
+
+    def stored_bytes(self, topic: int, partition: int) -> int:
+        """See `Log.stored_bytes`."""
+        return self._registry.partition(topic, partition).stored_bytes()
+
+    def free_ratio(self) -> float:
+        """See `Log.free_ratio`."""
+        free, total = self._disk.free()
+        return free / total if total else 0.0
+
+    # Making room
+
+    def expired(
+        self, topic: int, partition: int, before_ms: int | None, bytes_max: int | None, below: int | None
+    ) -> int:
+        """See `Log.expired`."""
+        return self._registry.partition(topic, partition).expired(before_ms, bytes_max, below)
+
+    def clean(self, topic: int, partition: int, keep: Keep, then: Callable[[int], None]) -> None:
+        """See `Log.clean`."""
+        closed = self._registry.partition(topic, partition).segments[:-1]
+        self._clean(topic, partition, closed, lambda: by_offset(keep), then)
+
+    def compact(self, topic: int, partition: int, tombstones_before_ms: int, then: Callable[[int], None]) -> None:
+        """See `Log.compact`. Waits until half of what is no longer appended to is new."""
+        found = self._registry.partition(topic, partition)
+        closed = found.segments[:-1]
+        new_bytes = sum(segment.size for segment in closed if segment.base >= found.compacted_to)
+        if not new_bytes or 2 * new_bytes < sum(segment.size for segment in closed) or self._checkpointing:
+            then(0)
+            return
+        found.compacted_to = found.segments[-1].base
+        ends = [(segment.path, segment.size, segment in self._dirty) for segment in found.segments]
+        self._clean(topic, partition, closed, lambda: last_by_key(self._scans(ends), tombstones_before_ms), then)
+
+    def _scans(self, ends: list[tuple[str, int, bool]]) -> Iterator[Iterator[tuple[BatchHeader, bytes, int]]]:
+        for path, size, dirty in ends:
+            file = self._disk.open(path, read_only=True)
+            try:
+                if dirty:  # a record must not go in favour of one that a power cut takes
+                    _sync_segment(file, path)
+                yield ((header, data, at) for _, header, data, at in scan_file(file, path, 0, size))
+            finally:
+                file.close()
+
+    def _clean(
+        self,
+        topic: int,
+        partition: int,
+        closed: list[Segment],
+        choose: Callable[[], KeepRecord],
+        then: Callable[[int], None],
+    ) -> None:
+        """Writes new files in the background, then puts them in the place of the old ones."""
+        cleaned: list[CleanedSegment] = []
+
+        def work() -> None:
+            keep = choose()
+            cleaned.extend(each for segment in closed if (each := rewrite(self._disk, segment, keep)))
+
+        def finish(problem: BaseException | None) -> None:
+            if problem is not None:
+                self.report.notes.append(f"cleaning partition {partition} of topic {topic} failed: {problem}")
+                self._remove_files([each.path for each in cleaned])
+            if isinstance(problem, ReadOnly):
+                self._failure, self._can_retry = problem, False
+            then(self._finish_clean(topic, partition, cleaned) if problem is None else 0)
+
+        if closed:
+            run(self._background, work, finish)
+        else:
+            then(0)
+
+    def _finish_clean(self, topic: int, partition: int, cleaned: list[CleanedSegment]) -> int:
+        """Puts the new files in the place of the old ones. Returns the bytes freed."""
+        if topic not in self._registry.topics:
+            return 0
+        found = self._registry.partition(topic, partition)
+        current = {segment.base: segment for segment in found.segments}
+        unwanted = [each.path for each in cleaned if current.get(each.base) is not each.source]
+        cleaned = [each for each in cleaned if current.get(each.base) is each.source]
+        if self._failure is not None:
+            unwanted, cleaned = unwanted + [each.path for each in cleaned], []
+        self._remove_files(unwanted)
+        swaps = [[topic, partition, each.base, each.path, each.meta] for each in cleaned]
+        if not swaps or not self._write_synced(swaps):
+            return 0
+        return sum(self._swap(current[each.base], each) for each in cleaned)
+
+    def _swap(self, segment: Segment, cleaned: CleanedSegment) -> int:
+        freed = segment.size - cleaned.meta[1]
+        old = [segment.path, segment.index_path]
+        segment.path = cleaned.path
+        segment.cut(cleaned.meta[1], segment.end)
+        segment.restore_meta(cleaned.meta)
+        segment.replace_index()
+        self._dirty.discard(segment)
+        self._remove_files(old)
+        return freed
+
+    # Checkpoints
+
+    def checkpoint_due(self) -> bool:
+        """Whether the journal is long enough that replaying it would take noticeable time."""
+        if self._failure is not None or self._checkpointing:
+            return False
+        long = self._journal.size > self._journal_bytes or self._entries_since > self._checkpoint_entries
+        return long or self._urgent
+
+    def checkpoint(self, state: bytes) -> None:
+        """Keeps `state` as the sum of all sets so far. Does nothing while another one runs."""
+        if self._failure is not None or self._checkpointing:
+            return
+        if not self._sync_now():
+            return
+        try:
+            self._journal.start_file()
+        except OSError as problem:
+            self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
+            return
+        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, self._dirty)
+        self._dirty = set()
+        # After a loss the journal speaks of batches that are gone; nothing new may be acknowledged before it goes.
+        background = None if self._urgent else self._background
+        self._entries_since, self._urgent, self._checkpointing = 0, False, True
+        run(background, job.run, lambda problem: self._checkpointed(job, problem))
+
+    def _checkpointed(self, job: Checkpoint, problem: BaseException | None) -> None:
+        self._checkpointing = False
+        if problem is not None:
+            self._checkpoint_failed(job, problem)
+            return
+        try:
+            oldest = snapshot.remove_old(self._disk)
+            self._journal.remove_before(oldest + 1)
+        except OSError as failed:
+            self.report.notes.append(f"old snapshots or journals could not be removed ({failed}); later ones try again")
+
+    def _checkpoint_failed(self, job: Checkpoint, problem: BaseException) -> None:
+        """Refuses further sets. A full disk may be tried again, a failed sync not: its bytes may be lost."""
+        job.give_back()
+        self._dirty |= job.dirty
+        self._urgent = True
+        self._can_retry = isinstance(problem, OSError) and problem.errno in _OUT_OF_SPACE and not job.sync_failed
+        if self._can_retry and isinstance(problem, OSError):
+            self._failure = _write_failure(problem)
+        else:
+            self._failure = ReadOnly(
+                f"a checkpoint failed ({problem}); nothing more is acknowledged: check the disk and restart"
+            )
+
+
+def _by_partition(batches: list[Batch]) -> dict[tuple[int, int], list[Batch]]:
+    grouped: dict[tuple[int, int], list[Batch]] = {}
+    for batch in batches:
+        grouped.setdefault((batch.topic, batch.partition), []).append(batch)
+    return grouped
+
+
+def _sync_segment(file: File, path: str) -> None:
+    try:
+        file.sync()
+    except OSError as problem:
+        raise ReadOnly(
+            f"syncing {path} failed ({problem}); nothing more is acknowledged: check the disk, then restart OneMQ"
+        ) from None
+
+
+def _write_failure(problem: OSError) -> OneMQError:
+    if problem.errno in _OUT_OF_SPACE:
+        return DiskFull(f"the disk is full ({problem.strerror}): free some space; reads go on, writes are refused")
+    return ReadOnly(f"writing to the log failed ({problem}); reads go on, writes are refused: check the disk")

@@ -1,0 +1,328 @@
+"""Record batches: the one storage format, Kafka's v2, in segments, in memory and on Kafka's wire.
+
+    offset  size  field
+    0       8     base offset                  big-endian throughout
+    8       4     length of what follows this field
+    12      4     partition leader epoch       0
+    16      1     magic                        2
+    17      4     CRC-32C of everything from the attributes on
+    21      2     attributes                   bits 0-2 compression, 3 timestamp type, 4 transactional,
+                                               5 control, 14 not persistent (ours; others ignore it)
+    23      4     last offset delta
+    27      8     base timestamp, ms
+    35      8     maximum timestamp, ms
+    43      8     producer id                  -1: none
+    51      2     producer epoch               -1: none
+    53      4     base sequence                -1: none
+    57      4     number of records
+    61      ...   records
+
+    a record: length, attributes (0), timestamp delta, offset delta, key length (-1: none), key,
+    value length (-1: none), value, number of headers, headers (name length, name, value length, value);
+    all lengths, deltas and counts are zigzag varints.
+
+A record is a plain tuple here and not an object: decoding is paid once per message.
+The base offset and the epoch lie before the CRC'd part, so a ready-made batch is placed by
+rewriting its first eight bytes only.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from onemq.errors import Corrupt, InvalidArgument
+from onemq.message import Headers, Record
+
+Buffer = bytes | bytearray | memoryview
+
+HEADER = Struct(">qiiBIhiqqqhii")
+HEADER_BYTES = HEADER.size
+LENGTH_PREFIX_BYTES = 12
+MAGIC = 2
+NOT_PERSISTENT = 1 << 14
+COMPRESSION_MASK = 7
+NO_HEADERS = b"\x00"
+
+_PREFIX = Struct(">qiiBI")
+_CHECKED = Struct(">hiqqqhii")
+_CHECKED_AT = 21
+_OFFSET = Struct(">q")
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes in front of a batch's records."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return LENGTH_PREFIX_BYTES + self.length
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last one that this batch covers."""
+        return self.base_offset + self.last_offset_delta + 1
+
+
+def varint(number: int) -> bytes:
+    """Zigzag varint of any signed 64-bit number."""
+    rest = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+_SMALL = [varint(number) for number in range(16384)]
+_SMALL_END = len(_SMALL)
+
+
+def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes:
+    """The header block of a record, to be given to `BatchBuilder.add`."""
+    parts = [varint(len(headers))]
+    for name, value in headers:
+        parts += (varint(len(name)), name)
+        parts += (b"\x01",) if value is None else (varint(len(value)), value)
+    return b"".join(parts)
+
+
+class BatchBuilder:
+    """Gathers the messages that one partition gets in one turn and seals them as one batch."""
+
+    __slots__ = ("base_offset", "base_timestamp_ms", "count", "max_timestamp_ms", "parts", "size")
+
+    def __init__(self, base_offset: int, timestamp_ms: int) -> None:
+        self.base_offset = base_offset
+        self.base_timestamp_ms = self.max_timestamp_ms = timestamp_ms
+        self.count = 0
+        self.parts: list[bytes] = []
+        self.size = HEADER_BYTES
+
+    def add(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: bytes) -> int:
+        """Adds one record and returns its offset. `headers` comes from `encode_headers`."""
+        delta = self.count
+        size = 0 if value is None else len(value)
+        head = b"\x00\x00" if timestamp_ms == self.base_timestamp_ms else self._timestamp(timestamp_ms)
+        head += _SMALL[delta] if delta < _SMALL_END else varint(delta)
+        head += b"\x01" if key is None else varint(len(key)) + key
+        if value is None:
+            head, value = head + b"\x01", b""
+        else:
+            head += _SMALL[size] if size < _SMALL_END else varint(size)
+        length = len(head) + size + len(headers)
+        self.parts += (_SMALL[length] if length < _SMALL_END else varint(length), head, value, headers)
+        self.count = delta + 1
+        self.size += length + 2
+        return self.base_offset + delta
+
+    def skip_to(self, offset: int) -> None:
+        """The next record gets this offset; cleaning leaves gaps that way."""
+        self.count = offset - self.base_offset
+
+    def _timestamp(self, timestamp_ms: int) -> bytes:
+        self.max_timestamp_ms = max(self.max_timestamp_ms, timestamp_ms)
+        return b"\x00" + varint(timestamp_ms - self.base_timestamp_ms)
+
+    def seal(self, attributes: int = 0, epoch: int = 0) -> bytes:
+        """The finished batch."""
+        return self.seal_sparse(self.count - 1, self.count, attributes, epoch)
+
+    def seal_sparse(self, last_delta: int, count: int, attributes: int = 0, epoch: int = 0) -> bytes:
+        """The finished batch when offsets are missing in it or at its end."""
+        records = b"".join(self.parts)
+        checked = _CHECKED.pack(
+            attributes, last_delta, self.base_timestamp_ms, self.max_timestamp_ms, -1, -1, -1, count
+        )
+        crc = crc32c(records, crc32c(checked))
+        length = HEADER_BYTES - LENGTH_PREFIX_BYTES + len(records)
+        return _PREFIX.pack(self.base_offset, length, epoch, MAGIC, crc) + checked + records
+
+
+def read_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`; there must be 61 bytes."""
+    return BatchHeader._make(HEADER.unpack_from(data, position))
+
+
+def batch_size(data: Buffer, position: int) -> int:
+    """Bytes of the batch at `position`, of which at least the first twelve must be there."""
+    return LENGTH_PREFIX_BYTES + int.from_bytes(data[position + 8 : position + 12], "big")
+
+
+def placed_at(batch: bytes, base_offset: int) -> bytes:
+    """The same batch at another base offset; its checksum stays right."""
+    if batch.startswith(_OFFSET.pack(base_offset)):
+        return batch
+    return _OFFSET.pack(base_offset) + batch[8:]
+
+
+def is_sound(data: Buffer, position: int, header: BatchHeader) -> bool:
+    """Whether the batch at `position` is whole and matches its checksum."""
+    end = position + header.size
+    if header.magic != MAGIC or header.length < HEADER_BYTES - LENGTH_PREFIX_BYTES or end > len(data):
+        return False
+    return int(crc32c(memoryview(data)[position + _CHECKED_AT : end])) == header.crc
+
+
+def walk(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """(position, header) of each whole batch in `data`; stops before a cut one. Checks no checksum."""
+    end = len(data)
+    while position + HEADER_BYTES <= end:
+        header = read_header(data, position)
+        after = position + header.size
+        if after > end or header.length < HEADER_BYTES - LENGTH_PREFIX_BYTES:
+            return
+        yield position, header
+        position = after
+
+
+def check_ready_made(batch: bytes) -> BatchHeader:
+    """The header of a batch that a producer sealed itself, or `Corrupt`/`InvalidArgument`."""
+    if len(batch) < HEADER_BYTES:
+        raise Corrupt("the batch is shorter than a batch header")
+    header = read_header(batch)
+    if header.magic != MAGIC:
+        raise InvalidArgument(f"message format {header.magic} is not supported, only 2")
+    if header.size != len(batch) or header.record_count < 1 or header.last_offset_delta < header.record_count - 1:
+        raise Corrupt("the batch header does not fit the batch")
+    if not is_sound(batch, 0, header):
+        raise Corrupt("the batch does not match its checksum")
+    return header
+
+
+def _gunzip(records: bytes) -> bytes:
+    try:
+        return gzip.decompress(records)
+    except (OSError, EOFError, zlib.error):
+        raise Corrupt("the compressed records of a batch do not decompress") from None
+
+
+DECOMPRESSORS: dict[int, Callable[[bytes], bytes]] = {1: _gunzip}
+"""Compression number in the attributes -> function. A protocol that brings others adds them here."""
+
+
+def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
+    """The records of the batch at `position`. Raises `Corrupt` if they do not parse."""
+    end = position + header.size
+    position += HEADER_BYTES
+    compression = header.attributes & COMPRESSION_MASK
+    if compression:
+        if compression not in DECOMPRESSORS:
+            raise InvalidArgument(f"compression {compression} cannot be read here")
+        data = DECOMPRESSORS[compression](bytes(data[position:end]))
+        position, end = 0, len(data)
+    try:
+        records, position = _decode_records(data, position, header)
+    except IndexError:
+        position = -1
+    if position != end:
+        raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
+    return records
+
+
+def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
+    """The record of one offset, without decoding the others where that can be avoided."""
+    dense = header.record_count == header.last_offset_delta + 1 and not header.attributes & COMPRESSION_MASK
+    if not dense or header.record_count < 8:
+        return next((record for record in decode(data, position, header) if record[0] == offset), None)
+    at = position + HEADER_BYTES
+    try:
+        for _ in range(offset - header.base_offset):
+            byte = data[at]
+            if byte > 0x7F:
+                length, at = _read_varint(data, at)
+                at += length
+            else:
+                at += 1 + (byte >> 1)
+        return _decode_records(data, at, header._replace(record_count=1))[0][0]
+    except IndexError:
+        raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse") from None
+
+
+def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp_ms
+    records: list[Record] = []
+    for _ in range(header.record_count):
+        if data[position] > 0x7F:
+            _, position = _read_varint(data, position)
+        else:
+            position += 1
+        position += 1  # attributes
+        byte = data[position]
+        if byte > 0x7F:
+            delta, position = _read_varint(data, position)
+            timestamp = base_timestamp + delta
+        else:
+            timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+            position += 1
+        byte = data[position]
+        if byte > 0x7F:
+            delta, position = _read_varint(data, position)
+        else:
+            delta = byte >> 1
+            position += 1
+        key, position = _read_bytes(data, position)
+        value, position = _read_bytes(data, position)
+        if data[position] == 0:
+            headers: Headers = ()
+            position += 1
+        else:
+            headers, position = _read_headers(data, position)
+        records.append((base_offset + delta, timestamp, key, value, headers))
+    return records, position
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    shift = result = 0
+    while True:
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (result >> 1) ^ -(result & 1), position
+        shift += 7
+        if shift > 63:  # no number of 64 bits is longer
+            raise IndexError
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
+    byte = data[position]
+    if byte > 0x7F:
+        size, position = _read_varint(data, position)
+    else:
+        size = (byte >> 1) ^ -(byte & 1)
+        position += 1
+    if size < 0:
+        return None, position
+    end = position + size
+    if end > len(data):
+        raise IndexError
+    return data[position:end], end
+
+
+def _read_headers(data: bytes, position: int) -> tuple[Headers, int]:
+    count, position = _read_varint(data, position)
+    headers: list[tuple[bytes, bytes | None]] = []
+    for _ in range(count):
+        name, position = _read_bytes(data, position)
+        value, position = _read_bytes(data, position)
+        headers.append((name or b"", value))
+    return tuple(headers), position

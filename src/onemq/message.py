@@ -1,0 +1,74 @@
+"""The neutral message: what every protocol's messages have in common, in no protocol's shape.
+
+A stored message is a record: key, body, time and headers. Fields beyond those travel as headers with
+short reserved names that begin with an underscore; values are text, so that a Kafka client can read
+them. What a protocol has beyond these travels under a prefix of its own and comes back unchanged.
+"""
+
+from dataclasses import dataclass
+
+from onemq.errors import InvalidArgument
+from onemq.limits import NAME_BYTES_MAX
+
+Headers = tuple[tuple[bytes, bytes | None], ...]
+Record = tuple[int, int, bytes | None, bytes | None, Headers]
+"""A stored message as the log hands it out: (offset, time in ms, key, value, headers). A plain tuple, since
+decoding is paid for every message."""
+
+# Reserved header names. Later fields (tag, priority, expiry, reply-to, correlation id) find their place here.
+ID = b"_id"
+"""The message id, where it differs from what the place of the message says."""
+DUE = b"_due"
+"""When a scheduled message was due, ms."""
+TARGET = b"_to"
+"""Topic that a scheduled message goes to; only inside the schedule."""
+TARGET_PARTITION = b"_part"
+DEAD = b"_dead"
+"""Why, whence and after what history a message became a dead letter: JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message as a receiver sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    id: str
+    key: bytes | None
+    body: bytes
+    headers: Headers
+    stored_ms: int
+    deliveries: int
+    """How often it was handed out to this group, this time included; 0 where no group is involved."""
+
+
+def message_id(topic_id: int, partition: int, offset: int) -> str:
+    """The id that a message has by its first place in the log."""
+    return f"{topic_id:x}-{partition:x}-{offset:x}"
+
+
+def header(headers: Headers, name: bytes) -> bytes | None:
+    """The value of the first header of that name."""
+    for found, value in headers:
+        if found == name:
+            return value
+    return None
+
+
+def id_of(topic_id: int, partition: int, record: Record) -> str:
+    """The id of a stored message. It never changes, wherever the message moves."""
+    stored = header(record[4], ID) if record[4] else None
+    return message_id(topic_id, partition, record[0]) if stored is None else stored.decode()
+
+
+def check_name(what: str, name: str) -> str:
+    """The name, or `InvalidArgument` saying what is wrong with it."""
+    if not name:
+        raise InvalidArgument(f"a {what} name must not be empty")
+    size = len(name.encode("utf-8", "surrogatepass"))
+    if size > NAME_BYTES_MAX:
+        raise InvalidArgument(f"a {what} name may have {NAME_BYTES_MAX} bytes, this one has {size}")
+    if not name.isprintable():
+        raise InvalidArgument(f"a {what} name must have printable characters only: {name!r}")
+    return name

@@ -1,0 +1,65 @@
+"""What a protocol is to the rest of OneMQ: a session per connection, fed bytes, without I/O.
+
+    net.Connection  --receive(bytes)-->  Session  --calls-->  core
+                    <--send(bytes)-----
+
+A protocol is a folder with `codec.py`, `session.py` and its handlers. It imports neither asyncio
+nor socket, and knows no other protocol. `net/` owns sockets, limits, flow control and shutdown.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from onemq.errors import OneMQError
+from onemq.limits import ConnectionLimits
+
+
+class Peer(Protocol):
+    """The other end of a connection, as its session sees it."""
+
+    @property
+    def address(self) -> str:
+        """Where the peer connects from, `host:port`."""
+
+    @property
+    def local_address(self) -> str:
+        """Which of our addresses it connected to, `host:port`."""
+
+    @property
+    def limits(self) -> ConnectionLimits: ...
+
+    @property
+    def congested(self) -> bool:
+        """Whether the peer does not take our output. A session stops executing commands then and
+        goes on when it is told to `resume`."""
+
+    def send(self, data: bytes) -> None:
+        """Hands over output. It leaves when everything that this turn wrote is durable."""
+
+    def close(self) -> None:
+        """Ends the connection after the output that was handed over so far."""
+
+    def hold(self) -> None:
+        """Stops reading from the peer, which then finds that its own sending does not go on."""
+
+    def proceed(self) -> None:
+        """Reads on after `hold`."""
+
+
+class Session(Protocol):
+    """One connection's state in one protocol. Never called again after `lost`."""
+
+    def receive(self, data: bytes) -> None:
+        """Takes what the peer sent: any part of a frame, or many frames."""
+
+    def resume(self) -> None:
+        """The peer takes output again: goes on with what `receive` left undone."""
+
+    def lost(self) -> None:
+        """The connection is gone. Gives back what belonged to it."""
+
+    def refusal(self, error: OneMQError) -> bytes:
+        """The protocol's form of an error after which the connection ends."""
+
+
+SessionFactory = Callable[[Peer], Session]

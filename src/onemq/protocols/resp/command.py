@@ -1,0 +1,79 @@
+"""A command as a row: what runs it, what it must look like, and what COMMAND tells about it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from onemq.protocols.resp.errors import unknown_subcommand, wrong_arity
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+Handler = Callable[["RespSession", list[bytes]], bytes]
+"""Takes the session and the whole request, returns the encoded reply; empty if it comes later or never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument for COMMAND DOCS, which redis-cli shows while one types."""
+
+    name: str
+    type: str = "string"
+    token: str = ""
+    flags: tuple[str, ...] = ()
+    arguments: tuple["Argument", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the command table."""
+
+    name: str
+    """In lower case; a subcommand's is `container|name`."""
+    arity: int
+    """How many words a request has, the name included; -n means n or more."""
+    handler: Handler
+    summary: str
+    since: str
+    """The version of Redis that first had it, or of OneMQ for what Redis has not."""
+    group: str
+    flags: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    """ACL categories beyond those that follow from the flags."""
+    keys: tuple[int, int, int] = (0, 0, 0)
+    """Position of the first and last key and the step between them; last may count from the end."""
+    tips: tuple[str, ...] = ()
+    complexity: str = "O(1)"
+    arguments: tuple[Argument, ...] = ()
+    subcommands: Mapping[bytes, "Command"] = field(default_factory=dict)
+
+    def accepts(self, words: int) -> bool:
+        return words == self.arity if self.arity >= 0 else words >= -self.arity
+
+
+def container(
+    name: str,
+    summary: str,
+    since: str,
+    group: str,
+    subcommands: Iterable[Command],
+    *,
+    bare: Handler | None = None,
+    **rest: Any,
+) -> Command:
+    """A command whose first argument names what it does; `bare` runs when there is none."""
+    rows = {row.name.partition("|")[2].encode(): row for row in subcommands}
+
+    def dispatch(session: "RespSession", request: list[bytes]) -> bytes:
+        if len(request) == 1 and bare is not None:
+            return bare(session, request)
+        row = rows.get(request[1].lower())
+        if row is None:
+            raise unknown_subcommand(name, request[1])
+        if not row.accepts(len(request)):
+            raise wrong_arity(row.name)
+        session.last_command = row.name
+        return row.handler(session, request)
+
+    arity = -2 if bare is None else -1
+    return Command(name, arity, dispatch, summary, since, group, subcommands=rows, **rest)

@@ -1,0 +1,61 @@
+"""How errors look on this wire: the one table from our codes to Redis's words.
+
+Clients match on the first word and some on the whole text, so both are Redis's own where Redis
+has such an error.
+"""
+
+from onemq.errors import InvalidArgument, OneMQError
+
+_LINES = {
+    "wrong-type": "WRONGTYPE Operation against a key holding the wrong kind of value",
+    "read-only": "MISCONF {text}",
+    "disk-full": "MISCONF {text}",
+    "protocol": "ERR Protocol error: {text}",
+}
+
+
+class CommandError(InvalidArgument):
+    """An error whose text is a whole error line, prefix included."""
+
+    code = "command"
+
+
+def error_line(error: OneMQError) -> str:
+    """The error as this protocol words it, without the leading `-`."""
+    if error.code == "command":
+        return error.text
+    return _LINES.get(error.code, "ERR {text}").format(text=error.text)
+
+
+def syntax_error() -> CommandError:
+    return CommandError("ERR syntax error")
+
+
+def not_an_integer() -> CommandError:
+    return CommandError("ERR value is not an integer or out of range")
+
+
+def wrong_arity(command_name: str) -> CommandError:
+    return CommandError(f"ERR wrong number of arguments for '{command_name}' command")
+
+
+def unknown_command(request: list[bytes]) -> CommandError:
+    """Names the command and quotes the arguments, both cut where Redis cuts them."""
+    quoted = b""
+    for argument in request[1:]:
+        if len(quoted) >= 128:
+            break
+        quoted += b"'%b' " % _printable(argument, 128 - len(quoted))
+    name = _printable(request[0], 128)
+    line = b"ERR unknown command '%b', with args beginning with: %b" % (name, quoted)
+    return CommandError(line.decode(errors="surrogateescape"))
+
+
+def unknown_subcommand(container: str, name: bytes) -> CommandError:
+    shown = _printable(name, 128).decode(errors="surrogateescape")
+    return CommandError(f"ERR unknown subcommand '{shown}'. Try {container.upper()} HELP.")
+
+
+def _printable(value: bytes, size_max: int) -> bytes:
+    """The beginning of the value, up to its first zero byte."""
+    return value[:size_max].partition(b"\0")[0]

@@ -1,0 +1,104 @@
+"""Replies: values to bytes, for RESP2 and RESP3.
+
+    +OK\\r\\n    simple        $2\\r\\nhi\\r\\n   bulk       *2\\r\\n...   array
+    -ERR ..     error         :42\\r\\n          integer    what RESP3 adds has a RESP2 form, too
+
+The functions are the same in both versions; where they differ, a session asks its `Replies`.
+Items of arrays, maps and sets are encoded already: a reply is joined once, from the inside out.
+"""
+
+from collections.abc import Iterable, Sequence
+
+OK = b"+OK\r\n"
+EMPTY_ARRAY = b"*0\r\n"
+
+
+def simple(text: str) -> bytes:
+    return b"+%b\r\n" % text.encode()
+
+
+def error(text: str) -> bytes:
+    """An error; `text` begins with its prefix, such as ERR. Line ends become blanks."""
+    line = text.replace("\r", " ").replace("\n", " ")
+    return b"-%b\r\n" % line.encode(errors="surrogateescape")
+
+
+def integer(value: int) -> bytes:
+    return b":%d\r\n" % value
+
+
+def bulk(value: bytes) -> bytes:
+    return b"$%d\r\n%b\r\n" % (len(value), value)
+
+
+def text(value: str) -> bytes:
+    """A bulk string of text."""
+    return bulk(value.encode(errors="surrogateescape"))
+
+
+def array(items: Sequence[bytes]) -> bytes:
+    return b"*%d\r\n%b" % (len(items), b"".join(items))
+
+
+class Replies:
+    """The forms that differ between the versions, here in RESP2."""
+
+    version = 2
+    null = b"$-1\r\n"
+    null_array = b"*-1\r\n"
+    true = b":1\r\n"
+    false = b":0\r\n"
+
+    def map(self, pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+        return array([item for pair in pairs for item in pair])
+
+    def set(self, items: Sequence[bytes]) -> bytes:
+        return array(items)
+
+    def push(self, items: Sequence[bytes]) -> bytes:
+        """A message that answers no request."""
+        return array(items)
+
+    def double(self, value: float) -> bytes:
+        return bulk(_decimal(value))
+
+    def boolean(self, value: bool) -> bytes:
+        return self.true if value else self.false
+
+    def verbatim(self, value: str) -> bytes:
+        """Text for people."""
+        return text(value)
+
+
+class Resp3Replies(Replies):
+    version = 3
+    null = b"_\r\n"
+    null_array = b"_\r\n"
+    true = b"#t\r\n"
+    false = b"#f\r\n"
+
+    def map(self, pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+        items = [item for pair in pairs for item in pair]
+        return b"%%%d\r\n%b" % (len(items) // 2, b"".join(items))
+
+    def set(self, items: Sequence[bytes]) -> bytes:
+        return b"~%d\r\n%b" % (len(items), b"".join(items))
+
+    def push(self, items: Sequence[bytes]) -> bytes:
+        return b">%d\r\n%b" % (len(items), b"".join(items))
+
+    def double(self, value: float) -> bytes:
+        return b",%b\r\n" % _decimal(value)
+
+    def verbatim(self, value: str) -> bytes:
+        data = value.encode(errors="surrogateescape")
+        return b"=%d\r\ntxt:%b\r\n" % (len(data) + 4, data)
+
+
+RESP2 = Replies()
+RESP3 = Resp3Replies()
+
+
+def _decimal(value: float) -> bytes:
+    """17 significant digits: exact, and what Redis 7.0 sends. Infinity and not-a-number by name."""
+    return b"%.17g" % value

@@ -1,0 +1,99 @@
+"""What a broker's state is, in a form that two brokers can be compared by."""
+
+from typing import Any
+
+import msgspec
+
+from onemq.core.core import Core
+from onemq.core.topics import Topic
+from onemq.log.records import decode, walk
+from onemq.message import Record
+
+
+def fingerprint(core: Core) -> dict[str, Any]:
+    """Everything durable but the messages themselves."""
+    return {
+        "topics": {topic.name: _topic(topic) for topic in core.topics},
+        "schedule": sorted(core.schedule.timers()),
+        "producers": core.producers.dump(),
+        "keys": _keys(core),
+    }
+
+
+def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
+    """The state as a power cut leaves it, when async topics lost messages at their end."""
+    topics = {}
+    for name, topic in state["topics"].items():
+        found = core.topics.find(name)
+        topics[name] = topic
+        if topic["config"].flush == "async" and found and len(found.partitions) == len(topic["ends"]):
+            ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
+            groups = {name: group | {"cursors": _cut(group["cursors"], ends)} for name, group in topic["groups"].items()}
+            topics[name] = topic | {"ends": ends, "groups": groups}
+    return state | {"topics": topics}
+
+
+def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
+    return [
+        (min(next_offset, end), {offset: each for offset, each in deliveries.items() if offset < end})
+        for (next_offset, deliveries), end in zip(cursors, ends, strict=True)
+    ]
+
+
+def _keys(core: Core) -> dict[str, Any]:
+    state = msgspec.msgpack.decode(msgspec.msgpack.encode(core.keys.dump()))
+    return {
+        "values": dict(zip(state["keys"], state["values"], strict=True)),
+        "expiry": dict(zip(state["expiring"], state["expires_at_ms"], strict=True)),
+    }
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    return {
+        "id": topic.id,
+        "config": topic.config,
+        "starts": [partition.start for partition in topic.partitions],
+        "ends": [partition.end for partition in topic.partitions],
+        "groups": {
+            group.name: {
+                "config": group.config,
+                "members": {member.name: member.leased for member in group.members.values()},
+                "cursors": [(cursor.next, _deliveries(cursor)) for cursor in group.cursors],
+            }
+            for group in topic.groups.values()
+        },
+    }
+
+
+def _deliveries(cursor: Any) -> dict[int, Any]:
+    return {
+        offset: (each.member.name if each.member else None, each.since_ms, each.count, each.history)
+        for offset, each in cursor.unacknowledged.items()
+    }
+
+
+def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
+    """All records of a partition, as stored."""
+    partition = topic.partitions[number]
+    found: list[Record] = []
+    offset = partition.start
+    while offset < partition.end:
+        chunks: list[bytes] = []
+        core.reading.batches(partition, offset, 1 << 16, chunks.append)
+        if not chunks[0]:
+            break
+        for position, header in walk(chunks[0]):
+            found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
+            offset = header.next_offset
+    return found
+
+
+def first_difference(found: Any, expected: Any, path: str = "") -> str | None:
+    """Where two states differ first, in words."""
+    if isinstance(found, dict) and isinstance(expected, dict) and found.keys() == expected.keys():
+        pairs = [(f"{path}/{key}", found[key], expected[key]) for key in expected]
+    elif isinstance(found, list | tuple) and isinstance(expected, list | tuple) and len(found) == len(expected):
+        pairs = [(f"{path}/{place}", *pair) for place, pair in enumerate(zip(found, expected, strict=True))]
+    else:
+        return None if found == expected else f"{path}: found {found}, expected {expected}"
+    return next((text for where, a, b in pairs if (text := first_difference(a, b, where)) is not None), None)
