@@ -38,6 +38,8 @@ class ConnectionLimits:
 CONNECTION_LIMITS = ConnectionLimits()
 LISTEN_BACKLOG = 1024
 """Connections that the kernel holds for us before we accept them."""
+CLOSE_LINGER_MS = 10_000
+"""How long a closed connection may take to fetch the rest of its output."""
 RESERVED_FILES = 256
 """Open files that are not connections: segments, indexes, the journal."""
 

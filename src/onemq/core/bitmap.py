@@ -172,6 +172,8 @@ def _count_done(chunk: bytearray, start: int, stop: int) -> int:
 
 def _first_live(chunk: bytearray, start: int) -> int:
     """Return the first position from `start` whose bit is clear, or CHUNK_IDS."""
+    if chunk is ALL_DONE:
+        return CHUNK_IDS
     at = start >> 3
     byte = chunk[at] | (1 << (start & 7)) - 1
     if byte == 0xFF:

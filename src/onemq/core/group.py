@@ -104,7 +104,12 @@ class Cursor:
     @property
     def available(self) -> bool:
         """Whether there is something to hand out now."""
-        return not self.busy and (self.next < self.partition.end or self.has_ready())
+        return self.has_fresh or self.has_ready()
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether there is something that was never handed out, and no read of it under way."""
+        return not self.busy and self.next < self.partition.end
 
     def has_ready(self) -> bool:
         """Whether something is to be handed out again; drops stale offsets on the way."""

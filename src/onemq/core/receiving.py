@@ -132,9 +132,9 @@ class Receiving:
     def _serve(self, request: Receive) -> None:
         """Hands out what is there now."""
         for cursor in self._cursors(request):
-            if cursor.has_ready():
+            while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
-            while cursor.available and len(request.got) < request.most:
+            while cursor.has_fresh and len(request.got) < request.most:
                 if not cursor.ahead and not self._read_ahead(cursor, request):
                     break
                 self._hand_fresh(request, cursor)
@@ -148,7 +148,7 @@ class Receiving:
             delivery = cursor.unacknowledged[offset]
             if is_exhausted(cursor, delivery):
                 self._groups.bury(cursor, offset, delivery.history[-1][3] if delivery.history else "")
-            else:
+            elif offset not in offsets[-1:]:  # one that came back twice is in the heap twice
                 offsets.append(offset)
         if not offsets:
             return

@@ -10,7 +10,8 @@ as (due time, id) does, so it costs 8 bytes and no Python object:
 
 A window keeps its keys in blocks of at most 512. The blocks are in order from the start, the keys inside a
 block are sorted when they are wanted. So a step never costs more than sorting one block, though a million
-timers may be due in one millisecond, and a list of them can be read page by page.
+timers may be due in one millisecond, and a list of them can be read page by page. An open window costs about
+200 bytes: a year has 7,500 of them, so only timers strewn over many decades feel it.
 """
 
 import sys

@@ -70,7 +70,7 @@ def _write_anew(disk: Disk, segment: Segment, path: str, keep: KeepRecord) -> in
 def _copy(source: File, target: File, segment: Segment, keep: KeepRecord) -> int:
     size = waiting_bytes = 0
     waiting: list[bytes] = []
-    for _, header, data, at in scan_file(source, segment.path, 0, segment.size):
+    for _, header, data, at in scan_file(source, segment.path, 0, segment.size, (segment.base, segment.end)):
         batch = thin(data, at, header, keep)
         if batch:
             waiting.append(batch)

@@ -46,20 +46,15 @@ class Index:
             self.times.append(time_before_ms)
             self.next_position = position + self.interval_bytes
 
-    def before_offset(self, relative_offset: int) -> int:
-        """The highest noted position whose batch starts at or before the offset."""
+    def before_offset(self, relative_offset: int) -> tuple[int, int]:
+        """The highest noted position whose batch starts at or before the offset, and where that starts."""
         row = bisect_right(self.offsets, relative_offset) - 1
-        return self.positions[row] if row >= 0 else 0
+        return (self.positions[row], self.offsets[row]) if row >= 0 else (0, 0)
 
     def before_time(self, timestamp_ms: int) -> int:
         """The highest noted position before which everything is older than the time."""
         row = bisect_left(self.times, timestamp_ms) - 1
         return self.positions[row] if row >= 0 else 0
-
-    def after_position(self, position: int) -> int | None:
-        """The first noted position above this one."""
-        row = bisect_right(self.positions, position)
-        return self.positions[row] if row < len(self.positions) else None
 
     def cut(self, size: int) -> None:
         """Forgets rows at or after a position."""

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from onemq.errors import DiskFull, OneMQError, ReadOnly
-from onemq.log import folder, sets, snapshot
+from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
+from onemq.log import distrust, folder, sets, snapshot
 from onemq.log.checkpoint import Checkpoint
 from onemq.log.cleaning import CleanedSegment, KeepRecord, by_offset, last_by_key, rewrite
 from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, run, sync_failure
@@ -31,6 +31,8 @@ JOURNAL_BYTES = 64 << 20
 INDEX_INTERVAL_BYTES = 4096
 OPEN_FILES_MAX = 512
 CHECKPOINT_ENTRIES = 500_000
+SEGMENT_BYTES_PER_JOURNAL_BYTE = 16
+"""Batches that are not journaled are looked through at a start, too, so they must not pile up either."""
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -80,6 +82,7 @@ class LocalLog:
         self._dirty: set[Segment] = set()
         self._checkpointing = False
         self._entries_since = 0
+        self._bytes_since = 0
         self._urgent = False
         self.report = Report()
 
@@ -87,6 +90,16 @@ class LocalLog:
 
     def open(self) -> Report:
         """Recovers the folder. Raises `FolderError`; damage leaves the log readable, with `failure` set."""
+        try:
+            return self._open()
+        except OSError as problem:
+            self.close()
+            raise FolderError(
+                f"the data folder cannot be used ({problem}): give this account the right to read and write it, "
+                "free some space, or check the disk"
+            ) from problem
+
+    def _open(self) -> Report:
         folder.check_format(self._disk)
         folder.prepare(self._disk)
         recovery = Recovery(self._disk, self._registry)
@@ -106,7 +119,9 @@ class LocalLog:
         self._journal.sync()
         recovery.cut_tails()
         self._entries_since = self.report.entries
-        self._urgent = self.report.lost_batches > 0
+        # What was replayed may be in the page cache only, even if a sync now says otherwise: one may have failed
+        # before. And after a loss the journal speaks of batches that are gone. A checkpoint settles both.
+        self._urgent = not self.report.clean
         self._dirty = recovery.touched
         return self.report
 
@@ -170,6 +185,7 @@ class LocalLog:
             pending.marks.append((partition, partition.mark()))
             places = partition.append(batches)
             self._dirty.update(places)
+            self._bytes_since += sum(len(batch.data) for batch in batches)
             rows += [sets.row_of(batch, segment) for batch, segment in zip(batches, places, strict=True)]
             journaled += [batch.data for batch in batches if batch.journaled]
         if writes.trims:
@@ -237,8 +253,12 @@ class LocalLog:
 
     def _fail(self, failure: OneMQError) -> None:
         """After a failed sync: undoes every set that may not be durable and refuses further ones."""
+        for pending in self._pending:
+            # An earlier sync that ran meanwhile may have covered sets that still wait for theirs.
+            pending.good = pending.good or pending.sequence < self._journal.synced
         self._acknowledge()
         self._failure, self._can_retry = failure, False
+        distrust.leave(self._disk)
         undone, self._pending = self._pending, deque()
         for pending in reversed(undone):
             self._undo(pending)
@@ -354,10 +374,19 @@ class LocalLog:
             file = self._disk.open(path, read_only=True)
             try:
                 if dirty:  # a record must not go in favour of one that a power cut takes
-                    _sync_segment(file, path)
+                    self._sync_segment(file, path)
                 yield ((header, data, at) for _, header, data, at in scan_file(file, path, 0, size))
             finally:
                 file.close()
+
+    def _sync_segment(self, file: File, path: str) -> None:
+        try:
+            file.sync()
+        except OSError as problem:
+            distrust.leave(self._disk)
+            raise ReadOnly(
+                f"syncing {path} failed ({problem}); nothing more is acknowledged: check the disk, then restart OneMQ"
+            ) from None
 
     def _clean(
         self,
@@ -420,8 +449,12 @@ class LocalLog:
         """Whether the journal is long enough that replaying it would take noticeable time."""
         if self._failure is not None or self._checkpointing:
             return False
-        long = self._journal.size > self._journal_bytes or self._entries_since > self._checkpoint_entries
-        return long or self._urgent
+        return (
+            self._urgent
+            or self._journal.size > self._journal_bytes
+            or self._entries_since > self._checkpoint_entries
+            or self._bytes_since > SEGMENT_BYTES_PER_JOURNAL_BYTE * self._journal_bytes
+        )
 
     def checkpoint(self, state: bytes) -> None:
         """Keeps `state` as the sum of all sets so far. Does nothing while another one runs."""
@@ -436,9 +469,10 @@ class LocalLog:
             return
         job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, self._dirty)
         self._dirty = set()
-        # After a loss the journal speaks of batches that are gone; nothing new may be acknowledged before it goes.
+        # After an unclean start nothing new may be acknowledged before the checkpoint is there.
         background = None if self._urgent else self._background
-        self._entries_since, self._urgent, self._checkpointing = 0, False, True
+        self._entries_since = self._bytes_since = 0
+        self._urgent, self._checkpointing = False, True
         run(background, job.run, lambda problem: self._checkpointed(job, problem))
 
     def _checkpointed(self, job: Checkpoint, problem: BaseException | None) -> None:
@@ -447,6 +481,8 @@ class LocalLog:
             self._checkpoint_failed(job, problem)
             return
         try:
+            if distrust.is_there(self._disk):
+                distrust.clear(self._disk)
             oldest = snapshot.remove_old(self._disk)
             self._journal.remove_before(oldest + 1)
         except OSError as failed:
@@ -455,6 +491,8 @@ class LocalLog:
     def _checkpoint_failed(self, job: Checkpoint, problem: BaseException) -> None:
         """Refuses further sets. A full disk may be tried again, a failed sync not: its bytes may be lost."""
         job.give_back()
+        if job.sync_failed:
+            distrust.leave(self._disk)
         self._dirty |= job.dirty
         self._urgent = True
         self._can_retry = isinstance(problem, OSError) and problem.errno in _OUT_OF_SPACE and not job.sync_failed
@@ -471,15 +509,6 @@ def _by_partition(batches: list[Batch]) -> dict[tuple[int, int], list[Batch]]:
     for batch in batches:
         grouped.setdefault((batch.topic, batch.partition), []).append(batch)
     return grouped
-
-
-def _sync_segment(file: File, path: str) -> None:
-    try:
-        file.sync()
-    except OSError as problem:
-        raise ReadOnly(
-            f"syncing {path} failed ({problem}); nothing more is acknowledged: check the disk, then restart OneMQ"
-        ) from None
 
 
 def _write_failure(problem: OSError) -> OneMQError:

@@ -63,7 +63,7 @@ class MemoryPartition:
         start, stored = self.start, self.stored_bytes
         for data, end in zip(self.batches, self.ends, strict=True):
             too_old = before_ms is not None and read_header(data).max_timestamp_ms < before_ms
-            too_large = bytes_max is not None and stored > bytes_max
+            too_large = bytes_max is not None and stored - len(data) >= bytes_max
             unneeded = below is not None and end <= below
             if not (too_old or too_large or unneeded):
                 break
@@ -98,6 +98,7 @@ class MemoryLog:
 
     def append(self, writes: WriteSet, done: Done) -> None:
         """See `Log.append`."""
+        self._check(writes)
         for place in writes.creates:
             partitions = self._topics.setdefault(place.id, [])
             partitions += [MemoryPartition() for _ in range(len(partitions), place.partitions)]
@@ -108,6 +109,14 @@ class MemoryLog:
         for topic in writes.deletes:
             self._topics.pop(topic, None)
         done(None)
+
+    def _check(self, writes: WriteSet) -> None:
+        """Raises `NotFound` before anything is changed."""
+        made = {place.id: place.partitions for place in writes.creates}
+        wanted = [(batch.topic, batch.partition) for batch in writes.batches]
+        for topic, partition in wanted + [(topic, partition) for topic, partition, _ in writes.trims]:
+            if partition >= made.get(topic, 0):
+                self._partition(topic, partition)
 
     def read(self, topic: int, partition: int, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         """See `Log.read`."""

@@ -139,7 +139,7 @@ class Partition:
             last = segment is self.segments[-1]
             too_old = before_ms is not None and segment.max_timestamp_ms < before_ms
             # Size never takes the segment that is being written: it holds the newest messages.
-            too_large = bytes_max is not None and stored > bytes_max and not last
+            too_large = bytes_max is not None and stored - segment.size >= bytes_max and not last
             # A small file that is being written is not worth a new one each time a queue runs empty.
             unneeded = below is not None and segment.end <= below and (not last or segment.size >= RECLAIM_BYTES_MIN)
             if not (too_old or too_large or unneeded):

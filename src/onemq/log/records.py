@@ -249,12 +249,15 @@ def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> R
             byte = data[at]
             if byte > 0x7F:
                 length, at = _read_varint(data, at)
-                at += length
+                at += max(length, 0)
             else:
                 at += 1 + (byte >> 1)
-        return _decode_records(data, at, header._replace(record_count=1))[0][0]
+        (record,), at = _decode_records(data, at, header._replace(record_count=1))
     except IndexError:
-        raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse") from None
+        at = position + header.size + 1
+    if at > position + header.size:
+        raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
+    return record
 
 
 def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:

@@ -13,8 +13,8 @@ through once for such sets before it is replayed.
 from dataclasses import dataclass, field
 
 from onemq.errors import Corrupt, FolderError
-from onemq.log import sets, snapshot
-from onemq.log.disk import Disk
+from onemq.log import distrust, sets, snapshot
+from onemq.log.disk import Disk, write_whole
 from onemq.log.engine import TopicPlace
 from onemq.log.journal import JournalFile
 from onemq.log.journal import list_files as list_journals
@@ -106,6 +106,8 @@ class Recovery:
         self._disk = disk
         self._registry = registry
         self._lost: set[Partition] = set()
+        self._distrust = distrust.is_there(disk)
+        self._copied: set[Segment] = set()
         self._ahead = Foresight()
         self.touched: set[Segment] = set()
         """Segments whose bytes may not be synced."""
@@ -120,7 +122,10 @@ class Recovery:
         if found is not None:
             self.sequence = self.report.snapshot = found.sequence
             self._registry.restore(found.topics)
-        files = journal_files_after(self._disk, self.sequence)
+        try:
+            files = journal_files_after(self._disk, self.sequence)
+        except FolderError as problem:
+            raise FolderError("; ".join([*self.report.notes, problem.text])) from None
         for first in files:
             for entry in JournalFile(self._disk, first).entries():
                 if sets.removes(entry.payload):
@@ -208,6 +213,8 @@ class Recovery:
         segment = self._segment(partition, row, data)
         if segment is None:
             return
+        if self._distrust and segment not in self._copied:
+            self._copy(segment)
         header = self._find(segment, row, data)
         if header is None and not self._ahead.trims(row, data):
             header = self._write_again(partition, segment, data)
@@ -218,6 +225,13 @@ class Recovery:
         elif segment.end == segment.base:  # made for this batch: the next one may start elsewhere
             partition.segments.remove(segment)
             self._registry.files.forget(segment.path)
+
+    def _copy(self, segment: Segment) -> None:
+        """Makes what a failed sync may have left in the cache only reach the disk after all."""
+        self._copied.add(segment)
+        data = segment.file.read(0, segment.file.size())
+        self._registry.files.forget(segment.path)
+        write_whole(self._disk, segment.path, [data])
 
     def _write_again(self, partition: Partition, segment: Segment, data: memoryview | None) -> BatchHeader | None:
         if data is None:

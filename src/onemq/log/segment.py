@@ -5,6 +5,7 @@ derived. A segment that was cleaned has a generation in its name: `<partition>-<
 What lies in the file beyond `size` is left over from a failed write and does not count.
 """
 
+import errno
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -22,9 +23,13 @@ from onemq.log.records import (
     is_sound,
     read_header,
 )
+from onemq.log.salvage import Place, first_unsound, next_sound
 
 SCAN_BYTES = 1 << 20
 HINTS_MAX = 64
+OFFSET_BYTES = 8
+OFFSET_MAX = (1 << 63) - 1
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 Scanned = tuple[int, BatchHeader, bytes, int]
 """(position in the file, header, buffer that holds the batch, where in the buffer it starts)"""
@@ -44,10 +49,18 @@ class OpenFiles:
         if file is None:
             while len(self._files) >= self._most:
                 self._files.popitem(last=False)[1].close()
-            file = self._files[path] = self.disk.open(path, create=create)
+            file = self._files[path] = self._open(path, create)
         elif len(self._files) * 2 > self._most:
             self._files.move_to_end(path)
         return file
+
+    def _open(self, path: str, create: bool) -> File:
+        try:
+            return self.disk.open(path, create=create)
+        except OSError as problem:
+            if problem.errno not in _NOT_WRITABLE or create:
+                raise
+        return self.disk.open(path, read_only=True)  # appending to it fails, but reads go on
 
     def forget(self, path: str) -> None:
         """Closes the file, if it is open."""
@@ -125,15 +138,30 @@ class Segment:
 
     def read(self, offset: int, bytes_max: int) -> bytes:
         """Whole batches from the one that covers `offset` or follows it. Raises `Corrupt`."""
-        position = self._find(offset)
-        if position >= self.size:
-            return b""
+        try:
+            return self._read(offset, bytes_max)
+        except OSError as problem:
+            raise Corrupt(f"{self.path} cannot be read ({problem}): check the disk", self.end, offset) from None
+
+    def _read(self, offset: int, bytes_max: int) -> bytes:
+        place = self._find(offset)
+        while place[0] < self.size:
+            data = self._read_at(place[0], bytes_max)
+            end = self._sound_end(data, place)
+            if end:
+                return data if end == len(data) else data[:end]
+            following = self._behind(place)
+            if offset < following[1]:
+                raise self._damaged(place, offset)
+            place = self._find_from(following, offset)  # the damaged batch only seemed to cover the offset
+        return b""
+
+    def _read_at(self, position: int, bytes_max: int) -> bytes:
         data = self.file.read(position, max(min(bytes_max, self.size - position), HEADER_BYTES))
         first = batch_size(data, 0) if len(data) >= LENGTH_PREFIX_BYTES else 0
         if len(data) < first <= self.size - position:
             data = self.file.read(position, first)
-        end = self._sound_end(data, position, offset)
-        return data if end == len(data) else data[:end]
+        return data
 
     def offset_at(self, timestamp_ms: int, start: int) -> int | None:
         """The first offset from `start` on that was stored at or after the time, if there is one."""
@@ -146,7 +174,7 @@ class Segment:
 
     def scan(self, position: int = 0) -> Iterator[Scanned]:
         """Every batch from a position on, checked. Raises `Corrupt` at the first unsound one."""
-        return scan_file(self.file, self.path, position, self.size)
+        return scan_file(self.file, self.path, position, self.size, (self.base, self.end))
 
     def cut(self, size: int, end: int) -> None:
         """Forgets what lies after `size`, where the next offset was `end`."""
@@ -179,70 +207,87 @@ class Segment:
         """The reverse of `meta`."""
         self.base, self.size, self.end, self.first_timestamp_ms, self.max_timestamp_ms = meta
 
-    def _find(self, offset: int) -> int:
-        """The position of the batch that covers the offset or, in a gap, of the next one."""
+    def _find(self, offset: int) -> Place:
+        """The batch that covers the offset or, in a gap, the next one. Passes over damage before it."""
         hint = self._hints.get(offset)
         if hint is not None:
-            return hint
-        position = self.index.before_offset(max(offset - self.base, 0))
-        data = self.file.read(position, min(2 * self._interval_bytes, self.size - position))
-        at = 0
+            return hint, offset
+        position, relative_offset = self.index.before_offset(max(offset - self.base, 0))
+        return self._find_from((position, self.base + relative_offset), offset)
+
+    def _find_from(self, place: Place, offset: int) -> Place:
+        found = False
+        while not found:
+            place, found = self._walk(place, offset)
+        return place
+
+    def _walk(self, start: Place, offset: int) -> tuple[Place, bool]:
+        """The place, or the one behind some damage from which to go on, and which of both. Reads headers only."""
+        (position, lowest), at, data = start, 0, b""
         while position + at < self.size:
             if at + HEADER_BYTES > len(data):
                 position, at = position + at, 0
                 data = self.file.read(position, min(2 * self._interval_bytes, self.size - position))
-                if len(data) < HEADER_BYTES:
-                    raise self._damaged(position, offset)
+            if len(data) < HEADER_BYTES:
+                return self._pass_over(start, offset)
             header = read_header(data, at)
-            if header.magic != MAGIC or header.length <= 0:
-                raise self._damaged(position + at, offset)
+            if header.magic != MAGIC or header.length <= 0 or header.base_offset < lowest:
+                return self._pass_over(start, offset)
             if header.next_offset > offset:
-                break
+                return (position + at, lowest), True
             at += header.size
-        return position + at
+            lowest = header.next_offset
+        if position + at > self.size:
+            return self._pass_over(start, offset)
+        return (position + at, lowest), True
 
-    def _sound_end(self, data: bytes, position: int, offset: int) -> int:
-        """How much of `data`, read at `position` for an offset, is whole and sound. Raises if nothing is."""
-        at, size, next_offset = 0, len(data), offset
-        while at + HEADER_BYTES <= size:
+    def _pass_over(self, start: Place, offset: int) -> tuple[Place, bool]:
+        """Where to go on behind damage that lies before the offset. Raises `Corrupt` if that is damaged itself."""
+        damaged = first_unsound(self.file, start, self.size, self.end)
+        following = self._behind(damaged)
+        if offset < following[1]:
+            raise self._damaged(damaged, offset)
+        return following, False
+
+    def _behind(self, damaged: Place) -> Place:
+        """The next sound batch after a damaged one, or the end."""
+        return next_sound(self.file, damaged[0], self.size, damaged[1], self.end) or (self.size, self.end)
+
+    def _sound_end(self, data: bytes, start: Place) -> int:
+        """How much of `data`, read at a place, is whole and sound."""
+        (position, lowest), at, before = start, 0, (0, 0)
+        while at + HEADER_BYTES <= len(data):
             header = read_header(data, at)
-            if (at and at + header.size > size) or not is_sound(data, at, header):
+            whole = not at or at + header.size <= len(data)
+            if not whole or header.base_offset < lowest or not is_sound(data, at, header):
                 break
-            at += header.size
-            next_offset = header.next_offset
-        if at == 0:
-            raise self._damaged(position, offset)
-        if len(self._hints) >= HINTS_MAX:
-            self._hints.clear()
-        self._hints[next_offset] = position + at
+            before, at, lowest = (at, lowest), at + header.size, header.next_offset
+            earliest_end = before[1] + header.last_offset_delta + 1
+        if at and not self._is_borne_out(data[at : at + OFFSET_BYTES], position + at, (earliest_end, lowest)):
+            at, lowest = before
+        if at:
+            if len(self._hints) >= HINTS_MAX:
+                self._hints.clear()
+            self._hints[lowest] = position + at
         return at
 
-    def _damaged(self, position: int, offset: int) -> Corrupt:
-        resume = self._resume_after(position)
+    def _is_borne_out(self, following: bytes, position: int, ends: tuple[int, int]) -> bool:
+        """Whether what follows a batch, of which the lowest possible and the stated end are given, agrees with it:
+        its checksum does not cover where it starts."""
+        if position >= self.size:
+            return ends[1] <= self.end
+        if len(following) < OFFSET_BYTES:
+            following = self.file.read(position, OFFSET_BYTES)
+        return not ends[0] <= int.from_bytes(following, "big", signed=True) < ends[1]
+
+    def _damaged(self, damaged: Place, offset: int) -> Corrupt:
+        resume = self._behind(damaged)[1]
         return Corrupt(
-            f"{self.path} is damaged at byte {position} (offset {offset}); "
+            f"{self.path} is damaged at byte {damaged[0]} (offset {offset}); "
             f"the next readable offset is {resume}; run `onemq log verify` for the whole picture",
             resume,
             offset,
         )
-
-    def _resume_after(self, position: int) -> int:
-        """The offset of the next sound batch after a damaged one."""
-        head = self.file.read(position, HEADER_BYTES)
-        guesses = []
-        if len(head) == HEADER_BYTES:
-            guesses.append(position + read_header(head).size)
-        following = self.index.after_position(position)
-        while following is not None:
-            guesses.append(following)
-            following = self.index.after_position(following)
-        for guess in guesses:
-            try:
-                for _, header, _, _ in scan_file(self.file, self.path, guess, self.size):
-                    return header.base_offset
-            except Corrupt:
-                continue
-        return self.end
 
     def _load_index(self) -> Index:
         disk = self._files.disk
@@ -258,19 +303,31 @@ class Segment:
 
     def _rebuild_index(self) -> Index:
         index = Index(self._interval_bytes)
-        time_ms = NO_TIME
+        place = (0, self.base)
+        while place[0] < self.size:
+            index.next_position = place[0]  # a row for the first sound batch behind damage
+            place = self._index_from(index, place)
+        return index
+
+    def _index_from(self, index: Index, start: Place) -> Place:
+        """Indexes sound batches; returns where others begin behind damage. Reading that says what is wrong."""
+        time_ms = self.max_timestamp_ms if start[0] else NO_TIME
         try:
-            for position, header, _, _ in self.scan():
+            for position, header, _, _ in self.scan(start[0]):
                 index.add(header.base_offset - self.base, position, time_ms)
                 time_ms = max(time_ms, header.max_timestamp_ms)
         except Corrupt:
-            pass  # what can be reached is indexed; reading the damaged place says what is wrong
-        return index
+            damaged = first_unsound(self.file, start, self.size, self.end)
+            index.cut(damaged[0])
+            return self._behind(damaged)
+        return self.size, self.end
 
 
-def scan_file(file: File, path: str, position: int, size: int) -> Iterator[Scanned]:
+def scan_file(
+    file: File, path: str, position: int, size: int, offsets: tuple[int, int] = (0, OFFSET_MAX)
+) -> Iterator[Scanned]:
     """Every batch of a file from a position up to a size, checked. Raises `Corrupt` at an unsound one."""
-    expected = -1
+    lowest, end = offsets
     while position < size:
         data = file.read(position, min(SCAN_BYTES, size - position))
         at = 0
@@ -278,19 +335,19 @@ def scan_file(file: File, path: str, position: int, size: int) -> Iterator[Scann
             header = read_header(data, at)
             if at + header.size > len(data) and (at or position + header.size <= size):
                 break
-            if header.base_offset < expected or not is_sound(data, at, header):
+            if header.base_offset < lowest or header.next_offset > end or not is_sound(data, at, header):
                 raise Corrupt(f"{path} is damaged at byte {position + at}")
             yield position + at, header, data, at
-            expected = header.next_offset
+            lowest = header.next_offset
             at += header.size
         if at == 0:
             at = _scan_large(file, path, position, size)
             data = file.read(position, at)
             header = read_header(data)
-            if not is_sound(data, 0, header):
+            if header.base_offset < lowest or header.next_offset > end or not is_sound(data, 0, header):
                 raise Corrupt(f"{path} is damaged at byte {position}")
             yield position, header, data, 0
-            expected = header.next_offset
+            lowest = header.next_offset
         position += at
 
 

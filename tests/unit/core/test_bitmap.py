@@ -92,7 +92,7 @@ class BitmapAgainstSet(RuleBasedStateMachine):
 
     @rule(limit=st.integers(0, 20), distance=distances)
     def list_live_ranges(self, limit: int, distance: int) -> None:
-        end = self.bitmap.low + distance
+        end = min(self.bitmap.low + distance, self.end + 1)
         expected = ranges_of(id for id in self.live if id < end)
         assert self.bitmap.ranges_live(limit, end) == expected[:limit]
         expected = ranges_of(id for id in self.live if id < self.bitmap.high)

@@ -52,7 +52,9 @@ class HeldBackground:
             self.go()
 
 
-def sealed(base_offset: int, values: Iterable[bytes | None], timestamp_ms: int = 1000, key: bytes | None = None) -> bytes:
+def sealed(
+    base_offset: int, values: Iterable[bytes | None], timestamp_ms: int = 1000, key: bytes | None = None
+) -> bytes:
     """A batch of values, all of one time and key."""
     builder = BatchBuilder(base_offset, timestamp_ms)
     for value in values:

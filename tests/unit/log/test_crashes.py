@@ -145,9 +145,9 @@ class Story:
 
     def harm(self) -> None:
         """Damage that must do no harm: the newest of two snapshots cannot be read, indexes are gone."""
-        snapshots = self.disk.list("snapshots")
-        if len([name for name in snapshots if name.endswith(".snapshot")]) > 1 and self.random.random() < 0.1:
-            self.disk.flip_bit(f"snapshots/{[name for name in snapshots if name.endswith('.snapshot')][-1]}", 30)
+        snapshots = [name for name in self.disk.list("snapshots") if name.endswith(".snapshot")]
+        if len(snapshots) > 1 and self.random.random() < 0.1:
+            self.disk.flip_bit(f"snapshots/{snapshots[-1]}", 20)
         if self.random.random() < 0.1:
             for path in [path for path in self.disk.files() if path.endswith(".index")]:
                 self.disk.lose(path)

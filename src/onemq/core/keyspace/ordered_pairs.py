@@ -7,11 +7,12 @@ every chunk in a list beside them:
     chunks    [ [(1.0, a),(2.0, b),(3.0, c)], [(5.0, e),(7.0, f)], [(9.0, h)] ]
     starts    [ 0, 3, 5, 6 ]         the rank of each chunk's first pair, then the number of pairs
 
-Finding a place is two calls of `bisect`, making room moves at most one chunk's pointers, all of it
-in C. One flat list would move 400 kB for an insertion into 100,000 members; a skip list or tree
-would keep several Python objects per member and walk them in Python. `sortedcontainers` has the same
-two levels, but keeps a third for its general indexing that costs more than it gives here, and it is
-a dependency for what are these hundred lines.
+Finding a place is two calls of `bisect`, making room moves at most one chunk's pointers, all of it in C.
+One flat list takes six times as long to add and remove a pair among 100,000; a skip list or tree would
+keep several Python objects per member and walk them in Python. `sortedcontainers` has the same two
+levels and measures the same (10 us to add and remove; a rank 6 us against 3 here, but 18 us against 33
+for a change followed by a rank). It is hardly maintained any more and most of it is for other needs, so
+these hundred lines stand here instead.
 
 `starts` is made when a rank behind the first chunk is asked for and forgotten when a size changes.
 """

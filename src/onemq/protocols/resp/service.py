@@ -9,20 +9,26 @@ from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
 from onemq.protocols.resp.session import RespSession
 
-REDIS_VERSION = "7.0.15"
-"""The Redis whose behaviour clients may expect of us; some switch features on by it."""
 
-
-class RespCore(Protocol):
-    """What the commands here need of the core."""
+class Clock(Protocol):
+    """Knows the time of the running turn."""
 
     @property
     def now_ms(self) -> int: ...
 
-    @property
-    def read_only(self) -> str | None: ...
 
-    def stats(self) -> dict[str, object]: ...
+class RespCore(Protocol):
+    """What the commands need of the core."""
+
+    @property
+    def stage(self) -> Clock: ...
+
+    @property
+    def read_only(self) -> str | None:
+        """Why messages are refused now, if so."""
+
+    def stats(self) -> dict[str, object]:
+        """Numbers for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class ServerFacts:
     config_file: str
     connections_max: int
     connections: Callable[[], int]
-    resident_bytes: Callable[[], int]
+    memory_peak_bytes: Callable[[], int]
 
 
 class RespService:
@@ -54,6 +60,11 @@ class RespService:
         self.sessions: dict[int, RespSession] = {}
         self.sessions_ever = 0
         self.commands_processed = 0
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the running turn."""
+        return self.core.stage.now_ms
 
     def connect(self, peer: Peer) -> RespSession:
         """The session factory of the listener."""

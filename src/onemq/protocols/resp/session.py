@@ -2,10 +2,11 @@
 
     receive -> decoder -> one request after the other: look up, check arity, handler -> replies
 
-A session stops between two requests when a blocking command waits (`waiting`), or when the peer
-does not take its replies (`peer.congested`), and goes on from there.
+A session stops between two requests while a command waits for something (`wait`, `go_on`) or the
+peer does not take our replies (`peer.congested`), and goes on from there.
 """
 
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,25 +20,28 @@ from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
 if TYPE_CHECKING:
     from onemq.protocols.resp.service import RespService
 
+_logger = logging.getLogger(__name__)
 _BURST_BYTES = 64 * 1024
 """After this much output a session hands it over and looks whether the peer keeps up."""
 _HTTP_WORDS = (b"post", b"host:")
-"""A browser that was tricked into talking to us begins with these."""
+"""How a browser begins that was tricked into talking to us."""
+_NOTHING: Iterator[list[bytes]] = iter(())
 
 
 class RespSession:
     """The state of one connection. Handlers read and change what is public here."""
 
     __slots__ = (
+        "_commands",
         "_decoder",
+        "_holding",
         "_output",
         "_output_bytes",
         "_running",
-        "_takes_replies",
         "_todo",
+        "_waiting",
         "born_ms",
         "ended",
-        "held",
         "id",
         "last_command",
         "last_ms",
@@ -49,50 +53,47 @@ class RespSession:
         "peer",
         "replies",
         "service",
-        "skips",
-        "waiting",
+        "skipped_replies",
     )
 
     def __init__(self, service: "RespService", peer: Peer, session_id: int) -> None:
         self.service = service
         self.peer = peer
         self.id = session_id
-        self.born_ms = self.last_ms = service.core.now_ms
-        self.last_command = "NULL"
-        self.name = b""
-        self.library_name = b""
-        self.library_version = b""
         self.replies = replies.RESP2
-        self.waiting = False  # a command waits for something: no further request until `go_on`
+        self.born_ms = self.last_ms = service.now_ms
+        self.last_command = "NULL"
+        self.name = self.library_name = self.library_version = b""
+        self.no_evict = self.no_touch = False
+        self.skipped_replies = 0  # so many are left out from here on; -1: all
         self.ended = False
-        self.held = False
-        self.no_evict = False
-        self.no_touch = False
-        self.skips = 0  # replies to leave out; -1: all (CLIENT REPLY)
+        self._commands = service.commands
         self._decoder = RequestDecoder()
-        self._todo: Iterator[list[bytes]] = iter(())  # decoded, not executed yet
+        self._todo = _NOTHING  # decoded, not executed yet
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._running = False
+        self._waiting = False  # no further request is executed
+        self._holding = False  # and no more is read
 
     # What the connection calls.
 
     def receive(self, data: bytes) -> None:
         if self.ended:
             return
-        self.last_ms = self.service.core.now_ms
+        self.last_ms = self.service.now_ms
         self._decoder.feed(data)
-        if self.waiting:
-            self._hold_if_flooded()
-        else:
+        if not self._waiting:
             self._run()
+        elif not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
+            self._holding = True
+            self.peer.hold()
 
     def resume(self) -> None:
-        if not self.waiting:
-            self._run()
+        self._run()
 
     def lost(self) -> None:
-        self.ended = True
+        self.ended = self._waiting = True
         self.service.sessions.pop(self.id, None)
 
     def refusal(self, error: OneMQError) -> bytes:
@@ -101,28 +102,30 @@ class RespSession:
     # What handlers call.
 
     def write(self, data: bytes) -> None:
-        """Adds output that is not the returned reply of a handler: it keeps its place in the order."""
+        """Adds output that is no handler's returned reply, in its place among the replies."""
         self._output.append(data)
         self._output_bytes += len(data)
         if not self._running:
             self._hand_over()
 
     def wait(self) -> None:
-        """The running command answers later: no further request until `go_on`."""
-        self.waiting = True
+        """The running command answers later, by `go_on`; no further request is executed before."""
+        self._waiting = True
 
     def go_on(self, reply: bytes) -> None:
-        """Answers the command that waited and takes further requests."""
-        self.waiting = False
+        """Answers the command that waits, and executes further requests."""
+        if self.ended:
+            return
+        self._waiting = False
         self.write(reply)
-        if self.held:
-            self.held = False
+        if self._holding:
+            self._holding = False
             self.peer.proceed()
         self._run()
 
     def end(self) -> None:
-        """Ends the connection after what was written so far and the running command's reply."""
-        self.ended = True
+        """Ends the connection, after the reply of the running command if there is one."""
+        self.ended = self._waiting = True
         if not self._running:
             self.peer.close()
 
@@ -130,12 +133,67 @@ class RespSession:
 
     def _run(self) -> None:
         """Executes requests until there are none, one waits, or the peer does not take our output."""
-        if self._running or self.ended:
+        if self._running or self._waiting:
             return
         self._running = True
         try:
-            while not (self.waiting or self.ended or self.peer.congested):
+            self._execute_todo()
+            while not self._waiting and not self.peer.congested and (requests := self._decoder.take()):
+                self.service.commands_processed += len(requests)
+                self._todo = iter(requests)
                 self._execute_todo()
-                ...
+        except ProtocolError as error:
+            self._output.append(self.refusal(error))
+            self.ended = self._waiting = True
         finally:
             self._running = False
+        self._hand_over()
+        if self.ended:
+            self.peer.close()
+
+    def _execute_todo(self) -> None:
+        """Executes decoded requests. What it leaves when it has to stop stays to do."""
+        for request in self._todo:
+            reply = self._execute(request)
+            if self.skipped_replies:
+                reply = b""
+                self.skipped_replies -= self.skipped_replies > 0
+            if reply:
+                self._output.append(reply)
+                self._output_bytes += len(reply)
+                if self._output_bytes > _BURST_BYTES:
+                    self._hand_over()
+                    if self.peer.congested:
+                        return
+            if self._waiting:
+                return
+
+    def _execute(self, request: list[bytes]) -> bytes:
+        name = request[0]
+        command = self._commands.get(name) or self._commands.get(name.lower())
+        try:
+            if command is None:
+                return self._refuse_unknown(request)
+            words, arity = len(request), command.arity
+            if words != arity and (arity >= 0 or words < -arity):
+                raise wrong_arity(command.name)
+            self.last_command = command.name
+            return command.handler(self, request)
+        except OneMQError as error:
+            if error.closes:
+                self.ended = self._waiting = True
+            return self.refusal(error)
+
+    def _refuse_unknown(self, request: list[bytes]) -> bytes:
+        if request[0].lower() not in _HTTP_WORDS:
+            raise unknown_command(request)
+        _logger.warning("%s sent an HTTP request to the Redis port: closed", self.peer.address)
+        self.ended = self._waiting = True
+        return b""
+
+    def _hand_over(self) -> None:
+        if self._output:
+            data = b"".join(self._output)
+            self._output.clear()
+            self._output_bytes = 0
+            self.peer.send(data)

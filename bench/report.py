@@ -1,0 +1,80 @@
+"""What a measurement is, and how a run of them is shown: a table for people, JSON for programs."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One number beside its target."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None
+    more_is_better: bool = True
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is reached; None without a target."""
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.more_is_better else self.value <= self.target
+
+
+def machine() -> dict[str, str]:
+    """Where this ran."""
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return {
+        "commit": commit.stdout.strip() or "unknown",
+        "python": f"{platform.python_version()} {platform.python_compiler()} ({sys.executable})",
+        "optimised_python": str("--enable-optimizations" in _configure_options()),
+        "cpu": _cpu(),
+        "cores": str(os.cpu_count()),
+        "kernel": platform.release(),
+        "load": " ".join(f"{each:.2f}" for each in os.getloadavg()),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _configure_options() -> str:
+    import sysconfig
+
+    return str(sysconfig.get_config_var("CONFIG_ARGS") or "")
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def show(results: list[Result], where: dict[str, str]) -> None:
+    """Prints the table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"OneMQ {where['commit']} on {where['cpu']}, {where['cores']} cores, Python {where['python']}")
+    for column in ("measurement", "value", "unit", "target", ""):
+        table.add_column(column, justify="left" if column in ("measurement", "unit") else "right")
+    for each in results:
+        sign = "at least" if each.more_is_better else "at most"
+        target = f"{sign} {each.target:,g}" if each.target is not None else ""
+        met = {None: "", True: "[green]ok[/green]", False: "[red]missed[/red]"}[each.met]
+        table.add_row(each.name, f"{each.value:,.4g}" if each.value < 1000 else f"{each.value:,.0f}", each.unit, target, met)
+    Console(width=150).print(table)
+
+
+def write(results: list[Result], where: dict[str, str], path: Path) -> None:
+    """Writes the JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [asdict(each) | {"met": each.met} for each in results]
+    path.write_text(json.dumps({"machine": where, "results": rows}, indent=2) + "\n")

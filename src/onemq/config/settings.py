@@ -1,0 +1,77 @@
+"""The settings: a struct for each table of the file. Every key has a default."""
+
+from typing import Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from onemq.config.values import (
+    Address,
+    Bytes,
+    Count,
+    DrainMilliseconds,
+    Flush,
+    Folder,
+    Hour,
+    IndexIntervalBytes,
+    JournalBytes,
+    MessageBytes,
+    Partitions,
+    RetentionMilliseconds,
+    SegmentBytes,
+    Share,
+)
+from onemq.limits import KIB, MESSAGE_BYTES_MAX, MIB
+
+
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """[server]"""
+
+    log_format: Literal["readable", "json"] = "readable"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    max_connections: Count = 10_000
+    drain_timeout_ms: DrainMilliseconds = field(default=DrainMilliseconds(10_000), name="drain_timeout")
+
+
+class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """[log]: where and how messages are kept, and what topics have unless they say otherwise."""
+
+    data: Folder = "./onemq-data"
+    flush: Flush = "sync"
+    journal_bytes: JournalBytes = JournalBytes(64 * MIB)
+    segment_bytes: SegmentBytes = SegmentBytes(128 * MIB)
+    index_interval_bytes: IndexIntervalBytes = IndexIntervalBytes(4 * KIB)
+    disk_watermark: Share = 0.88
+    purge_hour: Hour | None = None
+    retention_ms: RetentionMilliseconds | None = field(default=None, name="retention")
+    retention_bytes: Bytes | None = None
+    max_message_bytes: MessageBytes = MessageBytes(MESSAGE_BYTES_MAX)
+
+
+class RespSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """[resp]: the Redis protocol."""
+
+    listen: Address | None = Address("127.0.0.1:6379")
+
+
+class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """[topics."name"]. What is not set is as [log] has it."""
+
+    partitions: Partitions = 1
+    kind: Literal["stream", "queue"] = "stream"
+    flush: Flush | UnsetType = UNSET
+    retention_ms: RetentionMilliseconds | UnsetType | None = field(default=UNSET, name="retention")
+    retention_bytes: Bytes | UnsetType | None = UNSET
+    compact: bool = False
+    max_message_bytes: MessageBytes | UnsetType = UNSET
+    segment_bytes: SegmentBytes | UnsetType = UNSET
+
+
+class Config(Struct, frozen=True):
+    """Everything that can be set."""
+
+    server: ServerSettings = ServerSettings()
+    log: LogSettings = LogSettings()
+    resp: RespSettings = RespSettings()
+    topics: dict[str, TopicSettings] = {}
+    file: str = ""
+    """The file it came from; empty if there was none."""

@@ -1,0 +1,263 @@
+"""A connection: owns the transport, feeds its session, holds its output until the turn is durable.
+
+    data_received -> turns.begin -> session.receive -> send ... collect -> release -> transport.write
+
+Flow control: while the peer does not take our output, neither its commands nor its input go on. Above
+a hard limit, which only output can reach that its session was not asked for, it is cut off.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import cast
+
+from onemq.errors import OneMQError, TooManyConnections
+from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
+from onemq.net.turn import Turns
+from onemq.protocols import Session, SessionFactory
+
+_logger = logging.getLogger(__name__)
+
+
+class Connections:
+    """All open connections of the server, over all listeners."""
+
+    def __init__(self, count_max: int) -> None:
+        self.count_max = count_max
+        self._open: set[Connection] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def full(self) -> bool:
+        return len(self._open) >= self.count_max
+
+    def add(self, connection: "Connection") -> None:
+        self._open.add(connection)
+        self._empty.clear()
+
+    def remove(self, connection: "Connection") -> None:
+        self._open.discard(connection)
+        if not self._open:
+            self._empty.set()
+
+    def close_all(self) -> None:
+        for connection in list(self._open):
+            connection.close()
+
+    def abort_all(self) -> None:
+        for connection in list(self._open):
+            connection.abort()
+
+    async def empty(self) -> None:
+        """Waits until there is none."""
+        await self._empty.wait()
+
+
+class Connection(asyncio.Protocol):
+    """One accepted socket. To its session it is the `Peer`, to its turn an `Outlet`."""
+
+    __slots__ = (
+        "_closing",
+        "_connections",
+        "_factory",
+        "_held_bytes",
+        "_holding",
+        "_output",
+        "_reading",
+        "_session",
+        "_transport",
+        "_turns",
+        "_write_paused",
+        "address",
+        "congested",
+        "limits",
+        "local_address",
+    )
+
+    _transport: asyncio.Transport
+    _session: Session
+
+    def __init__(
+        self, factory: SessionFactory, turns: Turns, connections: Connections, limits: ConnectionLimits
+    ) -> None:
+        self._factory = factory
+        self._turns = turns
+        self._connections = connections
+        self.limits = limits
+        self.address = self.local_address = ""
+        self.congested = False
+        self._output: list[bytes] = []  # of the running turn
+        self._held_bytes = 0  # of the running turn and of those that are not durable yet
+        self._write_paused = False
+        self._holding = False
+        self._reading = True
+        self._closing = False
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self.address = format_address(transport.get_extra_info("peername"))
+        self.local_address = format_address(transport.get_extra_info("sockname"))
+        self._transport.set_write_buffer_limits(high=self.limits.output_pause_bytes)
+        self._turns.begin()
+        self._session = self._factory(self)
+        if self._connections.full:
+            self.fail(TooManyConnections("max number of clients reached"))
+        else:
+            self._connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._closing:
+            self._turns.begin(len(data))
+            try:
+                self._session.receive(data)
+            except Exception:
+                self._end_after_bug()
+
+    def eof_received(self) -> bool:
+        self.close()
+        return True  # the transport stays until our output has left
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+        self._congest()
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._relieve()
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._closing = True
+        self._output.clear()
+        self._connections.remove(self)
+        self._turns.begin()
+        self._call(self._session.lost)
+
+    # What the session calls.
+
+    def send(self, data: bytes) -> None:
+        if self._closing or not data:
+            return
+        if not self._output:
+            self._turns.touch(self)
+        self._output.append(data)
+        self._held_bytes += len(data)
+        if self._write_paused or self._held_bytes > self.limits.output_pause_bytes:
+            self._congest()
+            self._cut_off_if_over_limit()
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            self._update_reading()
+            if not self._held_bytes:
+                self._close_transport()
+
+    def hold(self) -> None:
+        self._holding = True
+        self._update_reading()
+
+    def proceed(self) -> None:
+        self._holding = False
+        self._update_reading()
+
+    # What the turn calls.
+
+    def collect(self) -> bytes:
+        data = self._output[0] if len(self._output) == 1 else b"".join(self._output)
+        self._output.clear()
+        return data
+
+    def release(self, data: bytes) -> None:
+        self._held_bytes -= len(data)
+        if self._transport.is_closing():
+            return
+        self._transport.write(data)
+        if self._closing:
+            if not self._held_bytes:
+                self._close_transport()
+        elif self.congested:
+            self._relieve()
+
+    def fail(self, error: OneMQError) -> None:
+        self._closing = True
+        self._output.clear()
+        if not self._transport.is_closing():
+            self._transport.write(self._session.refusal(error))
+            self._close_transport()
+
+    # What the server calls.
+
+    def abort(self) -> None:
+        """Ends the connection at once."""
+        self._closing = True
+        self._transport.abort()
+
+    # Flow control.
+
+    def _congest(self) -> None:
+        if not self.congested:
+            self.congested = True
+            self._update_reading()
+
+    def _relieve(self) -> None:
+        """Goes on if the peer has taken enough of our output."""
+        if self.congested and not self._write_paused and self._held_bytes <= self.limits.output_pause_bytes:
+            self.congested = False
+            self._update_reading()
+            # Later: this may be called from within the release of a turn.
+            asyncio.get_running_loop().call_soon(self._resume)
+
+    def _resume(self) -> None:
+        if not self._closing:
+            self._turns.begin()
+            self._call(self._session.resume)
+
+    def _cut_off_if_over_limit(self) -> None:
+        unsent_bytes = self._held_bytes + self._transport.get_write_buffer_size()
+        if unsent_bytes > self.limits.output_bytes_max:
+            _logger.warning(
+                "%s does not read: cut off with %d bytes unsent (output_bytes_max)", self.address, unsent_bytes
+            )
+            self.abort()
+
+    def _update_reading(self) -> None:
+        reading = not (self.congested or self._holding or self._closing)
+        if reading != self._reading and not self._transport.is_closing():
+            self._reading = reading
+            if reading:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    # Ending.
+
+    def _close_transport(self) -> None:
+        self._transport.close()
+        if self._transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(CLOSE_LINGER_MS / 1000, self._transport.abort)
+
+    def _call(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception:
+            self._end_after_bug()
+
+    def _end_after_bug(self) -> None:
+        """One connection's mistake, or ours on its behalf, must not end the others."""
+        _logger.exception("%s: a command failed in an unforeseen way; the connection is closed", self.address)
+        self.send(self._session.refusal(OneMQError("internal error, the server's log has the details")))
+        self.close()
+
+
+def format_address(address: object) -> str:
+    """`host:port` of a socket address, `[host]:port` for IPv6."""
+    if not isinstance(address, tuple):
+        return str(address or "")
+    host, port = address[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,245 @@
+"""Turns: everything that all connections ask for in one iteration of the loop, as one unit.
+
+    first event ──> begin: read the clock, core.tick
+    other events    ... commands run against the core, connections collect their output ...
+    end of iteration: core.settle, core.flush(done) ── done ──> the turn's output leaves
+
+Output leaves strictly in the order of turns, also when a turn has written nothing: what a client
+reads in a reply is durable, and so is everything the reply may have seen.
+
+When a flush fails, nothing that the turn or a later one promised has happened: their connections
+are told so and closed, the core goes back to what the log holds, and goes on without writing.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from onemq.errors import OneMQError
+from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
+
+_logger = logging.getLogger(__name__)
+
+
+class TurnCore(Protocol):
+    """What a turn needs of the core."""
+
+    def tick(self, now_ms: int) -> int | None:
+        """Does what is due; returns when it must be called again at the latest."""
+
+    def settle(self) -> None:
+        """Serves those who wait."""
+
+    def flush(self, done: Callable[[OneMQError | None], None]) -> None:
+        """Writes the turn; calls `done` once, at once or later, when it is durable or has failed."""
+
+    def reset(self) -> None:
+        """Goes back to what the log holds."""
+
+
+class Outlet(Protocol):
+    """What a turn needs of a connection."""
+
+    def collect(self) -> bytes:
+        """Takes the output that the connection gathered in this turn."""
+
+    def release(self, data: bytes) -> None:
+        """The output may leave."""
+
+    def fail(self, error: OneMQError) -> None:
+        """The output must not leave; the peer is told why, and the connection ends."""
+
+
+class Turn:
+    """A turn that has ended, until its output has left."""
+
+    __slots__ = ("error", "finished", "outputs")
+
+    def __init__(self, outputs: list[tuple[Outlet, bytes]]) -> None:
+        self.outputs = outputs
+        self.finished = False
+        self.error: OneMQError | None = None
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Turns:
+    """Begins and ends turns. Everything here runs on the loop's thread."""
+
+    def __init__(
+        self,
+        core: TurnCore,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+        on_broken: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_broken` is called if the core cannot even go back to what the log holds."""
+        self._core = core
+        self._loop = loop
+        self._clock_ms = clock_ms
+        self._on_broken = on_broken
+        self._now_ms = 0
+        self._begun = False
+        self._active = False  # somebody asked for something: more than the timer's look at the clock
+        self._end_is_scheduled = False
+        self._received_bytes = 0
+        self._touched: list[Outlet] = []
+        self._bug: OneMQError | None = None
+        self._unfinished: deque[Turn] = deque()
+        self._failing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._quiet_waiters: list[asyncio.Future[None]] = []
+
+    # What connections call.
+
+    def begin(self, received_bytes: int = 0) -> None:
+        """Begins a turn unless one runs. To be called before anything that may change the core."""
+        self._received_bytes += received_bytes
+        if self._received_bytes > TURN_BYTES_MAX:
+            self._end()
+            self._received_bytes = received_bytes
+        self._active = True
+        if not self._begun:
+            self._begin()
+
+    def touch(self, outlet: Outlet) -> None:
+        """Notes that a connection has output in this turn."""
+        self._active = True
+        self._touched.append(outlet)
+        self._schedule_end()
+
+    # What the server calls.
+
+    def stop(self) -> None:
+        """Stops looking at the clock. A turn that somebody begins still runs."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def quiet(self) -> None:
+        """Waits until no turn runs and the output of all has left."""
+        if self._is_busy():
+            waiter = self._loop.create_future()
+            self._quiet_waiters.append(waiter)
+            await waiter
+
+    def _is_busy(self) -> bool:
+        return bool(self._begun or self._touched or self._unfinished)
+
+    # A turn runs.
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._schedule_end()
+        self._now_ms = self._clock_ms()
+        try:
+            due_ms = self._core.tick(self._now_ms)
+        except Exception:
+            due_ms = self._now_ms + TICK_INTERVAL_MAX_MS
+            self._note_bug("tick")
+        if due_ms is not None:
+            self._wake_in(due_ms - self._now_ms)
+
+    def _schedule_end(self) -> None:
+        if not self._end_is_scheduled:
+            self._end_is_scheduled = True
+            self._loop.call_soon(self._end_of_iteration)
+
+    def _end_of_iteration(self) -> None:
+        self._end_is_scheduled = False
+        if self._active:
+            self._active = False
+            self._wake_in(1)  # what was asked for may be due before the tick knew of it
+        if self._begun or self._touched:
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            self._core.settle()
+        except Exception:
+            self._note_bug("settle")
+        self._begun = False
+        self._received_bytes = 0
+        touched, self._touched = self._touched, []
+        turn = Turn([(outlet, outlet.collect()) for outlet in touched])
+        self._unfinished.append(turn)
+        self._flush(turn)
+        self._release()
+
+    def _flush(self, turn: Turn) -> None:
+        if self._bug is None:
+            try:
+                self._core.flush(partial(self._flushed, turn))
+            except Exception:
+                self._note_bug("flush")
+        if self._bug is not None:
+            turn.finished, turn.error = True, self._bug
+            self._bug = None
+
+    def _note_bug(self, step: str) -> None:
+        _logger.exception("the core failed in %s; this turn is taken back", step)
+        self._bug = OneMQError("internal error, the server's log has the details; nothing was stored")
+
+    # A turn has ended.
+
+    def _flushed(self, turn: Turn, error: OneMQError | None) -> None:
+        turn.finished, turn.error = True, turn.error or error
+        self._release()
+
+    def _release(self) -> None:
+        """Lets the output of finished turns go, in order."""
+        while self._unfinished and self._unfinished[0].finished and not self._failing:
+            if self._unfinished[0].error is not None:
+                # Later: whoever reports the failure must be done with its own work before the core resets.
+                self._failing = True
+                self._loop.call_soon(self._fail)
+                return
+            for outlet, data in self._unfinished.popleft().outputs:
+                outlet.release(data)
+        if self._quiet_waiters and not self._is_busy():
+            for waiter in self._quiet_waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._quiet_waiters.clear()
+
+    def _fail(self) -> None:
+        """The oldest unfinished turn was not stored: nothing from it on may be told to anybody."""
+        error = self._unfinished[0].error
+        assert error is not None
+        _logger.critical("a turn was not stored: %s", error.text)
+        outlets = [outlet for turn in self._unfinished for outlet, _ in turn.outputs] + self._touched
+        self._unfinished.clear()
+        self._touched.clear()
+        self._failing = False
+        for outlet in dict.fromkeys(outlets):
+            outlet.fail(error)
+        try:
+            self._core.reset()
+        except Exception:
+            _logger.critical("the core cannot go back to what the log holds", exc_info=True)
+            self._on_broken()
+        self._release()
+
+    # The clock.
+
+    def _wake_in(self, delay_ms: int) -> None:
+        """Sees to it that a turn begins in at most this time, with or without anybody asking."""
+        delay_ms = max(0, min(delay_ms, TICK_INTERVAL_MAX_MS))
+        when = self._loop.time() + delay_ms / 1000
+        if self._timer is not None:
+            if self._timer.when() <= when:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        if not self._begun:
+            self._begin()

@@ -1,0 +1,247 @@
+"""CLIENT: who is connected, under what name, and how to part with them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.command import Argument, Command, container
+from onemq.protocols.resp.connection import checked_name
+from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.numbers import parse_integer
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+Filter = Callable[["RespSession"], bool]
+
+_TYPES = (b"normal", b"master", b"replica", b"slave", b"pubsub")
+
+
+def get_id(session: "RespSession", request: list[bytes]) -> bytes:
+    return replies.integer(session.id)
+
+
+def get_name(session: "RespSession", request: list[bytes]) -> bytes:
+    return replies.bulk(session.name) if session.name else session.replies.null
+
+
+def set_name(session: "RespSession", request: list[bytes]) -> bytes:
+    session.name = checked_name(request[2])
+    return replies.OK
+
+
+def set_info(session: "RespSession", request: list[bytes]) -> bytes:
+    """Client libraries tell their name and version here when they connect."""
+    option = request[2].lower()
+    if option == b"lib-name":
+        session.library_name = checked_name(request[3], "lib-name")
+    elif option == b"lib-ver":
+        session.library_version = checked_name(request[3], "lib-ver")
+    else:
+        shown = request[2].decode(errors="surrogateescape")
+        raise CommandError(f"ERR Unrecognized option '{shown}'")
+    return replies.OK
+
+
+def info(session: "RespSession", request: list[bytes]) -> bytes:
+    return session.replies.verbatim(_description(session))
+
+
+def list_(session: "RespSession", request: list[bytes]) -> bytes:
+    """CLIENT LIST [TYPE type | ID id ...]"""
+    chosen = list(session.service.sessions.values())
+    option = request[2].lower() if len(request) > 2 else b""
+    if option == b"type" and len(request) == 4:
+        of_type = _type_filter(request[3])
+        chosen = [other for other in chosen if of_type(other)]
+    elif option == b"id" and len(request) > 3:
+        ids = {_client_id(word, "ERR Invalid client ID") for word in request[3:]}
+        chosen = [other for other in chosen if other.id in ids]
+    elif option:
+        raise syntax_error()
+    return session.replies.verbatim("".join(map(_description, chosen)))
+
+
+def _description(session: "RespSession") -> str:
+    """One line of CLIENT LIST. What we do not keep stands there as zero, for programs that expect it."""
+    now_ms = session.service.now_ms
+    facts = {
+        "id": session.id,
+        "addr": session.peer.address,
+        "laddr": session.peer.local_address,
+        "fd": -1,
+        "name": session.name.decode(),
+        "age": max(0, now_ms - session.born_ms) // 1000,
+        "idle": max(0, now_ms - session.last_ms) // 1000,
+        "flags": _flags(session),
+        "db": 0, "sub": 0, "psub": 0, "ssub": 0, "multi": -1, "qbuf": 0, "qbuf-free": 0, "argv-mem": 0,
+        "multi-mem": 0, "rbs": 0, "rbp": 0, "obl": 0, "oll": 0, "omem": 0, "tot-mem": 0, "events": "r",
+        "cmd": session.last_command,
+        "user": "default",
+        "redir": -1,
+        "resp": session.replies.version,
+        "lib-name": session.library_name.decode(),
+        "lib-ver": session.library_version.decode(),
+    }  # fmt: skip
+    return " ".join(f"{key}={value}" for key, value in facts.items()) + "\n"
+
+
+def _flags(session: "RespSession") -> str:
+    flags = ("e" if session.no_evict else "") + ("T" if session.no_touch else "")
+    return flags or "N"
+
+
+def kill(session: "RespSession", request: list[bytes]) -> bytes:
+    """CLIENT KILL address, or CLIENT KILL filter value ... with a count as its reply."""
+    if len(request) == 3:
+        doomed = _matching(session, [_address_filter(request[2])])
+        if not doomed:
+            raise CommandError("ERR No such client")
+        _end(doomed)
+        return replies.OK
+    doomed = _matching(session, _kill_filters(session, request))
+    _end(doomed)
+    return replies.integer(len(doomed))
+
+
+def _kill_filters(session: "RespSession", request: list[bytes]) -> list[Filter]:
+    if len(request) % 2:
+        raise syntax_error()
+    filters = []
+    skip_me = True
+    for option, value in zip(request[2::2], request[3::2], strict=True):
+        if option.lower() == b"skipme":
+            skip_me = _yes_or_no(value)
+        else:
+            filters.append(_kill_filter(option.lower(), value))
+    if skip_me:
+        filters.append(lambda other: other is not session)
+    return filters
+
+
+def _kill_filter(option: bytes, value: bytes) -> Filter:
+    if option == b"id":
+        wanted = _client_id(value, "ERR client-id should be greater than 0")
+        return lambda other: other.id == wanted
+    if option == b"type":
+        return _type_filter(value)
+    if option == b"addr":
+        return _address_filter(value)
+    if option == b"laddr":
+        return lambda other: other.peer.local_address.encode() == value
+    if option == b"user":
+        return _user_filter(value)
+    raise syntax_error()
+
+
+def _address_filter(address: bytes) -> Filter:
+    return lambda other: other.peer.address.encode() == address
+
+
+def _type_filter(kind: bytes) -> Filter:
+    if kind.lower() not in _TYPES:
+        raise CommandError(f"ERR Unknown client type '{kind.decode(errors='surrogateescape')}'")
+    is_normal = kind.lower() == b"normal"  # the other types come with what they belong to
+    return lambda other: is_normal
+
+
+def _user_filter(user: bytes) -> Filter:
+    if user != b"default":
+        raise CommandError(f"ERR No such user '{user.decode(errors='surrogateescape')}'")
+    return lambda other: True
+
+
+def _client_id(word: bytes, problem: str) -> int:
+    number = parse_integer(word)
+    if number is None or number < 1:
+        raise CommandError(problem)
+    return number
+
+
+def _yes_or_no(word: bytes) -> bool:
+    if word.lower() not in (b"yes", b"no"):
+        raise syntax_error()
+    return word.lower() == b"yes"
+
+
+def _matching(session: "RespSession", filters: list[Filter]) -> list["RespSession"]:
+    sessions = session.service.sessions.values()
+    return [other for other in sessions if all(fits(other) for fits in filters)]
+
+
+def _end(doomed: list["RespSession"]) -> None:
+    for other in doomed:
+        other.end()
+
+
+def reply(session: "RespSession", request: list[bytes]) -> bytes:
+    mode = request[2].lower()
+    if mode == b"on":
+        session.skipped_replies = 0
+        return replies.OK
+    if mode == b"off":
+        session.skipped_replies = -1
+    elif mode == b"skip":
+        if session.skipped_replies == 0:
+            session.skipped_replies = 2  # this one and the next
+    else:
+        raise syntax_error()
+    return b""
+
+
+def no_evict(session: "RespSession", request: list[bytes]) -> bytes:
+    session.no_evict = _on_or_off(request[2])
+    return replies.OK
+
+
+def no_touch(session: "RespSession", request: list[bytes]) -> bytes:
+    session.no_touch = _on_or_off(request[2])
+    return replies.OK
+
+
+def _on_or_off(word: bytes) -> bool:
+    if word.lower() not in (b"on", b"off"):
+        raise syntax_error()
+    return word.lower() == b"on"
+
+
+def help_(session: "RespSession", request: list[bytes]) -> bytes:
+    lines = ["CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
+    for row in _SUBCOMMANDS:
+        lines += [row.name.partition("|")[2].upper(), f"    {row.summary}."]
+    return replies.array([replies.simple(line) for line in lines])
+
+
+_ANYONE = ("noscript", "loading", "stale")
+_ADMIN = ("admin", "noscript", "loading", "stale")
+
+
+def _row(name: str, arity: int, handler: Callable[["RespSession", list[bytes]], bytes], summary: str,
+         since: str, flags: tuple[str, ...] = _ANYONE, *arguments: Argument) -> Command:  # fmt: skip
+    tips = ("nondeterministic_output",) if name in ("list", "info") else ()
+    return Command(
+        f"client|{name}", arity, handler, summary, since, "connection",
+        flags=flags, categories=("connection",), arguments=arguments, tips=tips,
+    )  # fmt: skip
+
+
+_ENABLED = Argument("enabled", "oneof", arguments=(Argument("on", "pure-token", "ON"), Argument("off", "pure-token", "OFF")))  # fmt: skip  # noqa: E501
+_SUBCOMMANDS = (
+    _row("getname", 2, get_name, "Get the current connection name", "2.6.9"),
+    _row("help", 2, help_, "Show helpful text about the different subcommands", "5.0.0", ("loading", "stale")),
+    _row("id", 2, get_id, "Returns the client ID for the current connection", "5.0.0"),
+    _row("info", 2, info, "Returns information about the current client connection.", "6.2.0"),
+    _row("kill", -3, kill, "Kill the connection of a client", "2.4.0", _ADMIN),
+    _row("list", -2, list_, "Get the list of client connections", "2.4.0", _ADMIN),
+    _row("no-evict", 3, no_evict, "Set client eviction mode for the current connection", "7.0.0", _ADMIN, _ENABLED),
+    _row("no-touch", 3, no_touch, "Controls whether commands sent by the client will alter the LRU/LFU of keys", "7.2.0", _ANYONE, _ENABLED),  # noqa: E501
+    _row("reply", 3, reply, "Instruct the server whether to reply to commands", "3.2.0"),
+    _row("setinfo", 4, set_info, "Set client or connection specific info", "7.2.0"),
+    _row("setname", 3, set_name, "Set the current connection name", "2.6.9", _ANYONE,
+         Argument("connection-name")),
+)  # fmt: skip
+
+COMMANDS = (
+    container("client", "A container for client connection commands", "2.4.0", "connection", _SUBCOMMANDS,
+              complexity="Depends on subcommand."),
+)  # fmt: skip

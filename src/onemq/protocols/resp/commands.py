@@ -1,0 +1,22 @@
+"""The command table: one line for each family of commands."""
+
+from collections.abc import Iterable
+
+from onemq.protocols.resp import client, connection, info, introspection
+from onemq.protocols.resp.command import Command
+
+COMMANDS: tuple[Command, ...] = (
+    *connection.COMMANDS,
+    *client.COMMANDS,
+    *introspection.COMMANDS,
+    *info.COMMANDS,
+)
+
+
+def by_name(rows: Iterable[Command]) -> dict[bytes, Command]:
+    """The rows under their names as clients mostly write them: all small or all capital letters."""
+    table: dict[bytes, Command] = {}
+    for row in rows:
+        assert row.name.encode() not in table, f"two rows for {row.name}"
+        table[row.name.encode()] = table[row.name.upper().encode()] = row
+    return table

@@ -1,0 +1,171 @@
+"""Commands about the connection itself."""
+
+from typing import TYPE_CHECKING
+
+from onemq.limits import RESP_NAME_BYTES_MAX
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.command import Argument, Command
+from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error, wrong_arity
+from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.version import REDIS_VERSION
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+_PONG = replies.simple("PONG")
+_RESET = replies.simple("RESET")
+
+
+def ping(session: "RespSession", request: list[bytes]) -> bytes:
+    if len(request) == 1:
+        return _PONG
+    if len(request) > 2:
+        raise wrong_arity("ping")
+    return replies.bulk(request[1])
+
+
+def echo(session: "RespSession", request: list[bytes]) -> bytes:
+    return replies.bulk(request[1])
+
+
+def hello(session: "RespSession", request: list[bytes]) -> bytes:
+    """HELLO [2|3 [AUTH user password] [SETNAME name]]. Changes nothing if any part is wrong."""
+    chosen, name = session.replies, session.name
+    if len(request) > 1:
+        version = parse_integer(request[1])
+        if version is None:
+            raise CommandError("ERR Protocol version is not an integer or out of range")
+        if version not in (2, 3):
+            raise CommandError("NOPROTO unsupported protocol version")
+        chosen = replies.RESP2 if version == 2 else replies.RESP3
+        name = _hello_options(request, name)
+    session.replies, session.name = chosen, name
+    return _greeting(session)
+
+
+def _hello_options(request: list[bytes], name: bytes) -> bytes:
+    """Checks AUTH and returns the name that SETNAME asks for, or else `name`."""
+    position = 2
+    while position < len(request):
+        option, left = request[position].lower(), len(request) - position - 1
+        if option == b"auth" and left >= 2:
+            check_password(request[position + 1])
+            position += 3
+        elif option == b"setname" and left >= 1:
+            name = checked_name(request[position + 1])
+            position += 2
+        else:
+            shown = request[position].decode(errors="surrogateescape")
+            raise CommandError(f"ERR Syntax error in HELLO option '{shown}'")
+    return name
+
+
+def _greeting(session: "RespSession") -> bytes:
+    facts = {
+        "server": replies.text("redis"),
+        "version": replies.text(REDIS_VERSION),
+        "proto": replies.integer(session.replies.version),
+        "id": replies.integer(session.id),
+        "mode": replies.text("standalone"),
+        "role": replies.text("master"),
+        "modules": replies.EMPTY_ARRAY,
+    }
+    return session.replies.map((replies.text(key), value) for key, value in facts.items())
+
+
+def auth(session: "RespSession", request: list[bytes]) -> bytes:
+    if len(request) > 3:
+        raise syntax_error()
+    if len(request) == 2:
+        raise CommandError(
+            "ERR AUTH <password> called without any password configured for the default user. "
+            "Are you sure your configuration is correct?"
+        )
+    check_password(request[1])
+    return replies.OK
+
+
+def check_password(user: bytes) -> None:
+    """There are no users yet but the default one, who needs no password and so may give any."""
+    if user != b"default":
+        raise CommandError("WRONGPASS invalid username-password pair or user is disabled.")
+
+
+def checked_name(name: bytes, what: str = "Client names") -> bytes:
+    """The name if it can stand in CLIENT LIST, which separates by blanks and lines."""
+    if len(name) > RESP_NAME_BYTES_MAX:
+        raise CommandError(f"ERR {what} cannot be longer than {RESP_NAME_BYTES_MAX} bytes.")
+    if not all(b"!"[0] <= byte <= b"~"[0] for byte in name):
+        raise CommandError(f"ERR {what} cannot contain spaces, newlines or special characters.")
+    return name
+
+
+def quit_(session: "RespSession", request: list[bytes]) -> bytes:
+    session.end()
+    return replies.OK
+
+
+def reset(session: "RespSession", request: list[bytes]) -> bytes:
+    session.replies = replies.RESP2
+    session.name = b""
+    session.skipped_replies = 0
+    session.no_evict = session.no_touch = False
+    return _RESET
+
+
+def select(session: "RespSession", request: list[bytes]) -> bytes:
+    """There is one database, number 0."""
+    index = parse_integer(request[1])
+    if index is None:
+        raise not_an_integer()
+    if index != 0:
+        raise CommandError("ERR DB index is out of range")
+    return replies.OK
+
+
+_CONNECTION = ("connection",)
+_ALWAYS = ("noscript", "loading", "stale", "fast")
+
+COMMANDS = (
+    Command(
+        "auth", -2, auth, "Authenticate to the server", "1.0.0", "connection",
+        flags=(*_ALWAYS, "no_auth", "allow_busy"), categories=_CONNECTION,
+        arguments=(Argument("username", flags=("optional",)), Argument("password")),
+    ),
+    Command(
+        "echo", 2, echo, "Echo the given string", "1.0.0", "connection",
+        flags=("loading", "stale", "fast"), categories=_CONNECTION, arguments=(Argument("message"),),
+    ),
+    Command(
+        "hello", -1, hello, "Handshake with Redis", "6.0.0", "connection",
+        flags=(*_ALWAYS, "no_auth", "allow_busy"), categories=_CONNECTION,
+        arguments=(
+            Argument("arguments", "block", flags=("optional",), arguments=(
+                Argument("protover", "integer"),
+                Argument("username_password", "block", "AUTH", ("optional",), (
+                    Argument("username"), Argument("password"),
+                )),
+                Argument("clientname", token="SETNAME", flags=("optional",)),
+            )),
+        ),
+    ),
+    Command(
+        "ping", -1, ping, "Ping the server", "1.0.0", "connection",
+        flags=("fast",), categories=_CONNECTION,
+        tips=("request_policy:all_shards", "response_policy:all_succeeded"),
+        arguments=(Argument("message", flags=("optional",)),),
+    ),
+    Command(
+        "quit", -1, quit_, "Close the connection", "1.0.0", "connection",
+        flags=("noscript", "loading", "stale", "fast", "no_auth", "allow_busy"), categories=_CONNECTION,
+    ),
+    Command(
+        "reset", 1, reset, "Reset the connection", "6.2.0", "connection",
+        flags=("noscript", "loading", "stale", "fast", "no_auth", "allow_busy"), categories=_CONNECTION,
+    ),
+    Command(
+        "select", 2, select, "Change the selected database for the current connection", "1.0.0",
+        "connection", flags=("loading", "stale", "fast"), categories=_CONNECTION,
+        arguments=(Argument("index", "integer"),),
+    ),
+)  # fmt: skip

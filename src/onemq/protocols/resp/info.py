@@ -1,0 +1,134 @@
+"""INFO: the server about itself, in the sections and names that Redis's tools read."""
+
+import platform
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import onemq
+from onemq.protocols.resp.command import Argument, Command
+from onemq.protocols.resp.version import REDIS_VERSION
+from onemq.units import format_bytes
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.service import RespService
+    from onemq.protocols.resp.session import RespSession
+
+Section = Callable[["RespService"], Mapping[str, object]]
+
+
+def info(session: "RespSession", request: list[bytes]) -> bytes:
+    """INFO [section ...]: all of them without arguments, and for `all`, `default` and `everything`."""
+    asked = {word.decode(errors="replace").lower() for word in request[1:]}
+    every = not asked or asked & {"all", "default", "everything"}
+    parts = [
+        _text(title, section(session.service))
+        for title, section in _SECTIONS.items()
+        if every or title.lower() in asked
+    ]
+    return session.replies.verbatim("\r\n".join(parts))
+
+
+def _text(title: str, facts: Mapping[str, object]) -> str:
+    return f"# {title}\r\n" + "".join(f"{key}:{_value(value)}\r\n" for key, value in facts.items())
+
+
+def _value(value: object) -> object:
+    """A value on one line; a mapping in Redis's form `key=value,key=value`."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={inner}" for key, inner in value.items())
+    if isinstance(value, bool):
+        return int(value)
+    return str(value).replace("\r", " ").replace("\n", " ")
+
+
+def _server(service: "RespService") -> Mapping[str, object]:
+    now_ms = service.now_ms
+    uptime_s = max(0, now_ms - service.facts.started_ms) // 1000
+    return {
+        "redis_version": REDIS_VERSION,
+        "onemq_version": onemq.__version__,
+        "redis_mode": "standalone",
+        "os": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "arch_bits": 64,
+        "process_id": service.facts.process_id,
+        "run_id": service.facts.run_id,
+        "tcp_port": service.facts.port,
+        "server_time_usec": now_ms * 1000,
+        "uptime_in_seconds": uptime_s,
+        "uptime_in_days": uptime_s // 86400,
+        "config_file": service.facts.config_file,
+    }
+
+
+def _clients(service: "RespService") -> Mapping[str, object]:
+    return {
+        "connected_clients": len(service.sessions),
+        "maxclients": service.facts.connections_max,
+        "connections_of_all_protocols": service.facts.connections(),
+        "blocked_clients": 0,
+    }
+
+
+def _memory(service: "RespService") -> Mapping[str, object]:
+    peak_bytes = service.facts.memory_peak_bytes()
+    return {
+        "used_memory_peak": peak_bytes,
+        "used_memory_peak_human": format_bytes(peak_bytes),
+        "maxmemory": 0,
+        "maxmemory_policy": "noeviction",
+    }
+
+
+def _persistence(service: "RespService") -> Mapping[str, object]:
+    problem = service.core.read_only
+    return {
+        "loading": 0,
+        "aof_enabled": 1,
+        "aof_last_write_status": "err" if problem else "ok",
+        "read_only": problem or "no",
+    }
+
+
+def _stats(service: "RespService") -> Mapping[str, object]:
+    return {
+        "total_connections_received": service.sessions_ever,
+        "total_commands_processed": service.commands_processed,
+    }
+
+
+def _replication(service: "RespService") -> Mapping[str, object]:
+    return {"role": "master", "connected_slaves": 0}
+
+
+def _modules(service: "RespService") -> Mapping[str, object]:
+    return {}
+
+
+def _cluster(service: "RespService") -> Mapping[str, object]:
+    return {"cluster_enabled": 0}
+
+
+def _onemq(service: "RespService") -> Mapping[str, object]:
+    return service.core.stats()
+
+
+_SECTIONS: Mapping[str, Section] = {
+    "Server": _server,
+    "Clients": _clients,
+    "Memory": _memory,
+    "Persistence": _persistence,
+    "Stats": _stats,
+    "Replication": _replication,
+    "Modules": _modules,
+    "Cluster": _cluster,
+    "OneMQ": _onemq,
+}
+
+COMMANDS = (
+    Command(
+        "info", -1, info, "Get information and statistics about the server", "1.0.0", "server",
+        flags=("loading", "stale"), categories=("dangerous",),
+        tips=("nondeterministic_output", "request_policy:all_shards", "response_policy:special"),
+        arguments=(Argument("section", flags=("optional", "multiple")),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,192 @@
+"""COMMAND: what commands there are, what they look like, and which of their words are keys."""
+
+from collections.abc import Iterable
+from fnmatch import translate
+from re import compile as compile_pattern
+from typing import TYPE_CHECKING
+
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.command import Argument, Command, Handler, container
+from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.replies import Replies
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+
+def all_commands(session: "RespSession", request: list[bytes]) -> bytes:
+    return replies.array([_details(row, session.replies) for row in _rows(session)])
+
+
+def count(session: "RespSession", request: list[bytes]) -> bytes:
+    return replies.integer(len(_rows(session)))
+
+
+def info(session: "RespSession", request: list[bytes]) -> bytes:
+    """COMMAND INFO [name ...]: null for a name that is none."""
+    if len(request) == 2:
+        return all_commands(session, request)
+    found = [_find(session, name) for name in request[2:]]
+    return replies.array(
+        [_details(row, session.replies) if row else session.replies.null_array for row in found]
+    )
+
+
+def docs(session: "RespSession", request: list[bytes]) -> bytes:
+    """COMMAND DOCS [name ...]: nothing for a name that is none."""
+    named = [_find(session, name) for name in request[2:]] if len(request) > 2 else _rows(session)
+    return _documentation([row for row in named if row], session.replies)
+
+
+def list_(session: "RespSession", request: list[bytes]) -> bytes:
+    """COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]"""
+    rows = _with_subcommands(_rows(session))
+    if len(request) == 2:
+        return replies.array([replies.text(row.name) for row in _rows(session)])
+    if len(request) != 5 or request[2].lower() != b"filterby":
+        raise syntax_error()
+    kind, value = request[3].lower(), request[4].decode(errors="surrogateescape").lower()
+    if kind == b"module":
+        rows = []
+    elif kind == b"aclcat":
+        rows = [row for row in rows if f"@{value}" in _categories(row)]
+    elif kind == b"pattern":
+        pattern = compile_pattern(translate(value))
+        rows = [row for row in rows if pattern.match(row.name)]
+    else:
+        raise syntax_error()
+    return replies.array([replies.text(row.name) for row in rows])
+
+
+def get_keys(session: "RespSession", request: list[bytes]) -> bytes:
+    """COMMAND GETKEYS name argument ..."""
+    words = request[2:]
+    row = _find(session, words[0])
+    if row is None:
+        raise CommandError("ERR Invalid command specified")
+    if row.keys == (0, 0, 0):
+        raise CommandError("ERR The command has no key arguments")
+    if not row.accepts(len(words)):
+        raise CommandError("ERR Invalid number of arguments specified for command")
+    first, last, step = row.keys
+    end = last + 1 if last >= 0 else len(words) + last + 1
+    return replies.array([replies.bulk(word) for word in words[first:end:step]])
+
+
+def help_(session: "RespSession", request: list[bytes]) -> bytes:
+    lines = ["COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
+    for row in _SUBCOMMANDS:
+        lines += [row.name.partition("|")[2].upper(), f"    {row.summary}."]
+    return replies.array([replies.simple(line) for line in lines])
+
+
+def _rows(session: "RespSession") -> list[Command]:
+    return list({row.name: row for row in session.service.commands.values()}.values())
+
+
+def _with_subcommands(rows: Iterable[Command]) -> list[Command]:
+    return [each for row in rows for each in (row, *row.subcommands.values())]
+
+
+def _find(session: "RespSession", name: bytes) -> Command | None:
+    """The row of a command, or of a subcommand given as `container|name`."""
+    outer, _, inner = name.lower().partition(b"|")
+    row = session.service.commands.get(outer)
+    return row.subcommands.get(inner) if row and inner else row
+
+
+def _details(row: Command, form: Replies) -> bytes:
+    """One entry of COMMAND and COMMAND INFO."""
+    first, last, step = row.keys
+    return replies.array([
+        replies.text(row.name),
+        replies.integer(row.arity),
+        form.set([replies.simple(flag) for flag in row.flags]),
+        replies.integer(first),
+        replies.integer(last),
+        replies.integer(step),
+        form.set([replies.simple(category) for category in _categories(row)]),
+        form.set([replies.text(tip) for tip in row.tips]),
+        form.set([]),
+        replies.array([_details(inner, form) for inner in row.subcommands.values()])
+        if row.subcommands else form.set([]),
+    ])  # fmt: skip
+
+
+def _categories(row: Command) -> list[str]:
+    """ACL categories, those that follow from the flags first."""
+    flags = row.flags
+    implied = {
+        "@keyspace": row.group == "generic",
+        "@read": "readonly" in flags,
+        "@write": "write" in flags,
+        "@pubsub": "pubsub" in flags,
+        "@admin": "admin" in flags,
+        "@fast": "fast" in flags,
+        "@slow": "fast" not in flags,
+        "@blocking": "blocking" in flags,
+        "@dangerous": "admin" in flags,
+    }
+    return [name for name, holds in implied.items() if holds] + [f"@{name}" for name in row.categories]
+
+
+def _documentation(rows: Iterable[Command], form: Replies) -> bytes:
+    return form.map((replies.text(row.name), _document(row, form)) for row in rows)
+
+
+def _document(row: Command, form: Replies) -> bytes:
+    facts = [
+        (replies.text("summary"), replies.text(row.summary)),
+        (replies.text("since"), replies.text(row.since)),
+        (replies.text("group"), replies.text(row.group)),
+        (replies.text("complexity"), replies.text(row.complexity)),
+    ]
+    if row.arguments:
+        facts.append((replies.text("arguments"), _arguments(row.arguments, form)))
+    if row.subcommands:
+        facts.append((replies.text("subcommands"), _documentation(row.subcommands.values(), form)))
+    return form.map(facts)
+
+
+def _arguments(arguments: Iterable[Argument], form: Replies) -> bytes:
+    return replies.array([_argument(argument, form) for argument in arguments])
+
+
+def _argument(argument: Argument, form: Replies) -> bytes:
+    facts = [
+        (replies.text("name"), replies.text(argument.name)),
+        (replies.text("type"), replies.text(argument.type)),
+    ]
+    if argument.token:
+        facts.append((replies.text("token"), replies.text(argument.token)))
+    if argument.flags:
+        flags = form.set([replies.simple(flag) for flag in argument.flags])
+        facts.append((replies.text("flags"), flags))
+    if argument.arguments:
+        facts.append((replies.text("arguments"), _arguments(argument.arguments, form)))
+    return form.map(facts)
+
+
+def _row(name: str, arity: int, handler: Handler, summary: str, since: str) -> Command:
+    return Command(
+        f"command|{name}", arity, handler, summary, since, "server",
+        flags=("loading", "stale"), categories=("connection",),
+    )  # fmt: skip
+
+
+_SUBCOMMANDS = (
+    _row("count", 2, count, "Get total number of Redis commands", "2.8.13"),
+    _row("docs", -2, docs, "Get array of specific Redis command documentation", "7.0.0"),
+    _row("getkeys", -4, get_keys, "Extract keys given a full Redis command", "2.8.13"),
+    _row("help", 2, help_, "Show helpful text about the different subcommands", "5.0.0"),
+    _row("info", -2, info, "Get array of specific Redis command details, or all when no argument is given.",
+         "2.8.13"),
+    _row("list", -2, list_, "Get an array of Redis command names", "7.0.0"),
+)  # fmt: skip
+
+COMMANDS = (
+    container("command", "Get array of Redis command details", "2.8.13", "server", _SUBCOMMANDS,
+              bare=all_commands, flags=("loading", "stale"), categories=("connection",),
+              tips=("nondeterministic_output_order",),
+              complexity="O(N) where N is the total number of Redis commands"),
+)  # fmt: skip

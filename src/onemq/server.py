@@ -1,0 +1,264 @@
+"""The server: puts it together. Configuration -> log -> core -> protocols -> net.
+
+    start    bind the addresses, open the broker, accept
+    stop     accept no more, let the running turn finish, close the connections, close the broker
+
+Addresses are bound first: what is refused is refused before anything on disk has changed.
+"""
+
+import asyncio
+import logging
+import os
+import resource
+import secrets
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import UnsetType
+
+import onemq
+from onemq.config import MEMORY, Config, LogSettings, TopicSettings
+from onemq.core.core import Core
+from onemq.core.topics import TopicConfig
+from onemq.errors import ConfigError, OneMQError
+from onemq.limits import RESERVED_FILES
+from onemq.log.disk import OsDisk
+from onemq.log.engine import Log
+from onemq.log.folder import FolderLock, check_format
+from onemq.log.local import LocalLog
+from onemq.log.memory import MemoryLog
+from onemq.log.recovery import Report
+from onemq.net.background import BackgroundThreads
+from onemq.net.connection import Connections
+from onemq.net.listener import Listener, drain
+from onemq.net.turn import Turns, wall_clock_ms
+from onemq.protocols.resp.service import RespService, ServerFacts
+
+_logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Close = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """The core over its log, recovered and ready."""
+
+    core: Core
+    recovery: str
+    """What the start found, for people."""
+    close: Close
+    """Leaves behind what makes the next start quick, and frees the folder."""
+
+
+# The broker.
+
+
+def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
+    """Opens the data folder, or a log in memory, and recovers. Fails with FolderError, ConfigError."""
+    if config.log.data == MEMORY:
+        return _recovered(config, MemoryLog(), "nothing is kept", _nothing_to_close)
+    folder = Path(config.log.data)
+    disk, lock = OsDisk(folder), FolderLock(folder)
+    check_format(disk)
+    lock.take()
+    threads = BackgroundThreads(loop)
+    log = LocalLog(
+        disk,
+        background=threads,
+        journal_bytes=config.log.journal_bytes,
+        index_interval_bytes=config.log.index_interval_bytes,
+    )
+    try:
+        found = _describe(log.open())
+        broker = _recovered(config, log, found, lambda: _close(broker.core, log, lock, threads))
+    except BaseException:
+        threads.stop()
+        lock.release()
+        raise
+    return broker
+
+
+def _recovered(config: Config, log: Log, recovery: str, close: Close) -> Broker:
+    core = Core(
+        log,
+        disk_watermark=config.log.disk_watermark,
+        purge_hour=config.log.purge_hour,
+        keys_sync=config.log.flush == "sync",
+    )
+    core.recover(wall_clock_ms())
+    if core.read_only is None:
+        for name, settings in config.topics.items():
+            _apply_topic(core, config, name, settings)
+    return Broker(core, recovery, close)
+
+
+def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings) -> None:
+    """Makes the topic, or changes it, as the configuration says; the first turn writes it."""
+    wanted = topic_config(settings, config.log)
+    topic = core.topics.find(name)
+    try:
+        if topic is None:
+            core.topics.create(name, settings.partitions, wanted)
+        elif topic.config != wanted or len(topic.partitions) != settings.partitions:
+            changes = {key: getattr(wanted, key) for key in wanted.__struct_fields__}
+            core.topics.alter(name, settings.partitions, **changes)
+    except OneMQError as problem:
+        raise ConfigError(f"{config.file}: topics.{name}: {problem.text}; correct the table") from None
+
+
+def topic_config(settings: TopicSettings, defaults: LogSettings) -> TopicConfig:
+    """The settings of a topic for the core; what its table leaves open is as [log] has it."""
+    return TopicConfig(
+        kind=settings.kind,
+        flush=_set_or(settings.flush, defaults.flush),
+        retention_ms=_set_or(settings.retention_ms, defaults.retention_ms),
+        retention_bytes=_set_or(settings.retention_bytes, defaults.retention_bytes),
+        compact=settings.compact,
+        message_bytes_max=_set_or(settings.max_message_bytes, defaults.max_message_bytes),
+        segment_bytes=_set_or(settings.segment_bytes, defaults.segment_bytes),
+    )
+
+
+def _set_or(value: T | UnsetType, default: T) -> T:
+    return default if isinstance(value, UnsetType) else value
+
+
+def _describe(report: Report) -> str:
+    """What the start found, on one line; details go to the log."""
+    for note in (*report.notes, *report.damage):
+        _logger.warning("%s", note)
+    if report.damage:
+        return "stored data is damaged, so OneMQ only reads"
+    if report.clean:
+        return "stopped cleanly before, nothing to replay"
+    return f"{report.entries} entries replayed, {report.torn_bytes} unfinished bytes cut off"
+
+
+async def _close(core: Core, log: LocalLog, lock: FolderLock, threads: BackgroundThreads) -> None:
+    await threads.idle()
+    if log.failure is None:
+        log.checkpoint(core.dump())
+    await threads.idle()
+    log.close()
+    threads.stop()
+    lock.release()
+
+
+async def _nothing_to_close() -> None:
+    """A log in memory leaves nothing behind."""
+
+
+# The server around it.
+
+
+class Server:
+    """A broker that listens. `start` it, `wait` until it is asked to stop, `stop` it."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._listeners: list[Listener] = []
+        self._connections = Connections(config.server.max_connections)
+        self._stop_asked = asyncio.Event()
+        self._is_broken = False
+
+    async def start(self) -> None:
+        """Serves when this returns. Fails with OneMQError before anything has changed on disk."""
+        loop = asyncio.get_running_loop()
+        resp_address = self._config.resp.listen
+        try:
+            if resp_address is not None:
+                self._listeners.append(Listener("resp", resp_address))
+            self._broker = open_broker(self._config, loop)
+        except BaseException:
+            self._close_listeners()
+            raise
+        self._turns = Turns(self._broker.core, loop, on_broken=self._broken)
+        self._turns.begin()
+        for listener in self._listeners:
+            resp = RespService(self._broker.core, self._facts(listener.port))
+            await listener.accept(resp.connect, self._turns, self._connections)
+        self._announce()
+
+    def _facts(self, port: int) -> ServerFacts:
+        return ServerFacts(
+            run_id=secrets.token_hex(20),
+            process_id=os.getpid(),
+            started_ms=wall_clock_ms(),
+            port=port,
+            config_file=self._config.file,
+            connections_max=self._config.server.max_connections,
+            connections=lambda: len(self._connections),
+            memory_peak_bytes=memory_peak_bytes,
+        )
+
+    def _announce(self) -> None:
+        places = [f"{each.protocol} on {' and '.join(each.addresses)}" for each in self._listeners]
+        data = self._config.log.data
+        _logger.info(
+            "OneMQ %s serves %s; data in %s: %s",
+            onemq.__version__,
+            ", ".join(places) or "nobody, every protocol is off",
+            "memory" if data == MEMORY else Path(data).absolute(),
+            self._broker.recovery,
+        )
+
+    @property
+    def addresses(self) -> dict[str, list[str]]:
+        """Where each protocol listens, `host:port`."""
+        return {listener.protocol: listener.addresses for listener in self._listeners}
+
+    async def wait(self) -> None:
+        """Returns when `ask_to_stop` was called, or the broker cannot go on."""
+        await self._stop_asked.wait()
+
+    def ask_to_stop(self) -> None:
+        """May be called more than once: the second time nobody is waited for any more."""
+        if self._stop_asked.is_set():
+            self._connections.abort_all()
+        self._stop_asked.set()
+
+    def _broken(self) -> None:
+        self._is_broken = True
+        self._stop_asked.set()
+
+    async def stop(self) -> None:
+        """Drains the connections and closes everything. Fails if the broker was broken."""
+        _logger.info("stopping: %d connections are closed", len(self._connections))
+        await drain(
+            self._listeners, self._connections, self._turns, self._config.server.drain_timeout_ms
+        )
+        if self._is_broken:
+            raise OneMQError("the broker could not go on; its log has the details; restart it")
+        await self._broker.close()
+        _logger.info("stopped cleanly")
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+
+def memory_peak_bytes() -> int:
+    """The most memory that the process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def raise_file_limit(connections_max: int) -> None:
+    """Lets the process open as many files as it may; says so if that is too few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (ValueError, OSError):  # some systems name a higher limit than they give
+            pass
+    if soft != resource.RLIM_INFINITY and soft < connections_max + RESERVED_FILES:
+        _logger.warning(
+            "only %d files may be open, too few for max_connections = %d: raise the limit (ulimit -n)",
+            soft,
+            connections_max,
+        )

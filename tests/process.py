@@ -1,0 +1,91 @@
+"""Real processes for tests and measurements: a broker as its users run it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+START_SECONDS_MAX = 60
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Serve:
+    """`onemq serve` on a folder and a free port."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = free_port()
+        command = [sys.executable, "-m", "onemq", "serve", "--data", str(folder), "--resp", f"127.0.0.1:{self.port}"]
+        self._process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_until_serving(self) -> None:
+        """Returns when PING is answered."""
+        give_up = time.monotonic() + START_SECONDS_MAX
+        while True:
+            if self._process.poll() is not None:
+                raise AssertionError(f"the broker ended with {self._process.returncode}: {self.output()}")
+            try:
+                if self.command("PING") == b"+PONG\r\n":
+                    return
+            except OSError:
+                assert time.monotonic() < give_up, "the broker does not answer"
+
+    def command(self, line: str) -> bytes:
+        """The raw reply to one inline command."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            connection.sendall(line.encode() + b"\r\n")
+            reply = connection.recv(1 << 16)
+            while reply.startswith(b"$") and len(reply) < int(reply[1 : reply.index(b"\r\n")]):
+                reply += connection.recv(1 << 16)
+            return reply
+
+    def info(self) -> dict[str, str]:
+        """INFO as a dictionary."""
+        lines = self.command("INFO").decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def kill(self) -> None:
+        """SIGKILL, and waits."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit status."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(30)
+
+    def output(self) -> str:
+        """What it printed; only after it ended."""
+        assert self._process.stdout is not None
+        return self._process.stdout.read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._process.poll() is None:
+            self.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """`onemq` with arguments, to its end."""
+    command = [sys.executable, "-m", "onemq", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | (env or {}), check=False)

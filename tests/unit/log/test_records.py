@@ -1,0 +1,282 @@
+"""The batch format: every row whole, cut, with bytes behind it, and encoded back."""
+
+import gzip
+from random import Random
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onemq.errors import Corrupt, InvalidArgument, OneMQError
+from onemq.log import records as records_module
+from onemq.log.records import (
+    HEADER,
+    HEADER_BYTES,
+    NO_HEADERS,
+    NOT_PERSISTENT,
+    BatchBuilder,
+    batch_size,
+    check_ready_made,
+    decode,
+    decode_at,
+    encode_headers,
+    is_sound,
+    placed_at,
+    read_header,
+    varint,
+    walk,
+)
+from onemq.message import Record
+
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+TIMES = st.integers(0, 1 << 45)
+HEADERS = st.lists(st.tuples(st.binary(max_size=20), st.none() | st.binary(max_size=20)), max_size=4)
+FIELDS = st.tuples(TIMES, st.none() | st.binary(max_size=200), st.none() | st.binary(max_size=300), HEADERS)
+
+ROWS: dict[str, list[Record]] = {
+    "one record": [(0, 1000, None, b"v", ())],
+    "empty value": [(0, 1000, None, b"", ())],
+    "no value": [(0, 1000, b"k", None, ())],
+    "empty key": [(0, 1000, b"", b"v", ())],
+    "headers": [(0, 1000, b"k", b"v", ((b"a", b"1"), (b"", b""), (b"none", None)))],
+    "later and earlier times": [(0, 1000, None, b"a", ()), (1, 99000, None, b"b", ()), (2, 5, None, b"c", ())],
+    "200 records": [(number, 1000, None, b"%d" % number, ()) for number in range(200)],
+    "20000 records": [(number, 1000, None, b"", ()) for number in range(20_000)],
+    "long value": [(0, 1000, b"k" * 200, b"v" * 100_000, ())],
+    "high offset": [((1 << 62) + 5, 1000, None, b"v", ())],
+}
+
+
+def seal(rows: list[Record], attributes: int = 0) -> bytes:
+    builder = BatchBuilder(rows[0][0], rows[0][1])
+    for _, timestamp_ms, key, value, headers in rows:
+        builder.add(timestamp_ms, key, value, encode_headers(headers))
+    return builder.seal(attributes)
+
+
+def resealed(batch: bytes, records: bytes, **fields: int) -> bytes:
+    """A batch with other records and header fields, and a checksum that fits."""
+    header = read_header(batch)._replace(length=HEADER_BYTES - 12 + len(records), **fields)
+    packed = HEADER.pack(*header)
+    crc = crc32c(records, crc32c(packed[21:]))
+    return HEADER.pack(*header._replace(crc=crc)) + records
+
+
+@pytest.fixture(params=ROWS)
+def rows(request: pytest.FixtureRequest) -> list[Record]:
+    return ROWS[request.param]
+
+
+def test_a_row_comes_back_as_it_was(rows: list[Record]) -> None:
+    batch = seal(rows)
+    header = read_header(batch)
+    assert is_sound(batch, 0, header)
+    assert header.size == len(batch) == batch_size(batch, 0)
+    assert header.base_offset == rows[0][0]
+    assert header.next_offset == rows[-1][0] + 1
+    assert header.record_count == len(rows)
+    assert header.max_timestamp_ms == max(row[1] for row in rows)
+    assert decode(batch, 0, header) == rows
+
+
+def test_a_row_encodes_back_to_the_same_bytes(rows: list[Record]) -> None:
+    batch = seal(rows)
+    assert seal(decode(batch, 0, read_header(batch))) == batch
+
+
+def test_bytes_around_a_row_do_not_matter(rows: list[Record]) -> None:
+    batch = seal(rows)
+    data = b"\xff" * 7 + batch + b"\xff" * 99
+    header = read_header(data, 7)
+    assert is_sound(data, 7, header)
+    assert decode(data, 7, header) == rows
+
+
+def test_a_cut_row_is_not_sound_and_not_walked(rows: list[Record]) -> None:
+    batch = seal(rows)
+    for size in {*range(0, min(len(batch), 300)), len(batch) - 1}:
+        cut = batch[:size]
+        assert list(walk(cut)) == []
+        if size >= HEADER_BYTES:
+            assert not is_sound(cut, 0, read_header(cut))
+
+
+def test_each_record_can_be_decoded_alone(rows: list[Record]) -> None:
+    data = b"x" + seal(rows)
+    header = read_header(data, 1)
+    for row in rows[:3] + rows[-3:]:
+        assert decode_at(data, 1, header, row[0]) == row
+
+
+def test_batches_are_walked_one_after_the_other() -> None:
+    batches = [seal(rows) for rows in ROWS.values()]
+    data = b"".join(batches)
+    found = list(walk(data))
+    assert [header.size for _, header in found] == [len(batch) for batch in batches]
+    assert [data[position : position + header.size] for position, header in found] == batches
+    assert [position for position, _ in walk(data, found[3][0])] == [position for position, _ in found[3:]]
+
+
+@given(st.lists(FIELDS, min_size=1, max_size=20), st.integers(0, 1 << 60))
+def test_arbitrary_records_come_back(fields: list[tuple], base_offset: int) -> None:  # type: ignore[type-arg]
+    rows = [
+        (base_offset + number, timestamp_ms, key, value, tuple(headers))
+        for number, (timestamp_ms, key, value, headers) in enumerate(fields)
+    ]
+    batch = seal(rows)
+    assert decode(batch, 0, check_ready_made(batch)) == rows
+
+
+@given(INT64)
+def test_a_varint_comes_back(number: int) -> None:
+    encoded = varint(number)
+    assert records_module._read_varint(encoded + b"\xff", 0) == (number, len(encoded))
+
+
+@pytest.mark.parametrize(
+    ("number", "encoded"),
+    [(0, "00"), (-1, "01"), (1, "02"), (63, "7e"), (-64, "7f"), (64, "8001"), (-65, "8101"), (300, "d804")],
+)
+def test_varints_are_zigzag(number: int, encoded: str) -> None:
+    assert varint(number).hex() == encoded
+
+
+def test_offsets_may_be_missing_in_a_batch_and_at_its_end() -> None:
+    builder = BatchBuilder(100, 1000)
+    for offset in (102, 105, 90_000):
+        builder.skip_to(offset)
+        builder.add(1000, None, b"%d" % offset, NO_HEADERS)
+    batch = builder.seal_sparse(last_delta=99_999, count=3)
+    header = read_header(batch)
+    assert (header.base_offset, header.next_offset, header.record_count) == (100, 100_100, 3)
+    assert [record[0] for record in decode(batch, 0, header)] == [102, 105, 90_000]
+    assert decode_at(batch, 0, header, 105) == (105, 1000, None, b"105", ())
+    assert decode_at(batch, 0, header, 103) is None
+
+
+def test_a_batch_is_placed_by_its_first_bytes_only() -> None:
+    batch = seal(ROWS["headers"])
+    moved = placed_at(batch, 12345)
+    assert moved[8:] == batch[8:]
+    assert is_sound(moved, 0, read_header(moved))
+    assert decode(moved, 0, read_header(moved))[0][0] == 12345
+    assert placed_at(batch, 0) is batch
+
+
+def test_attributes_are_kept() -> None:
+    assert read_header(seal(ROWS["one record"], NOT_PERSISTENT)).attributes == NOT_PERSISTENT
+
+
+# Compression
+
+
+def test_gzip_records_are_read() -> None:
+    batch = seal(ROWS["200 records"])
+    packed = resealed(batch, gzip.compress(batch[HEADER_BYTES:]), attributes=1)
+    header = check_ready_made(packed)
+    assert decode(packed, 0, header) == ROWS["200 records"]
+    assert decode_at(packed, 0, header, 150) == ROWS["200 records"][150]
+
+
+def test_a_compression_that_nobody_brought_is_refused() -> None:
+    batch = seal(ROWS["one record"])
+    packed = resealed(batch, batch[HEADER_BYTES:], attributes=7)
+    with pytest.raises(InvalidArgument, match="compression 7"):
+        decode(packed, 0, read_header(packed))
+
+
+@pytest.mark.parametrize("harm", ["not gzip", "cut", "flipped"])
+def test_damaged_gzip_is_corrupt(harm: str) -> None:
+    batch = seal(ROWS["200 records"])
+    records = gzip.compress(batch[HEADER_BYTES:])
+    flipped = records[:40] + bytes([records[40] ^ 1]) + records[41:]
+    broken = {"not gzip": b"hello", "cut": records[:-20], "flipped": flipped}[harm]
+    packed = resealed(batch, broken, attributes=1)
+    with pytest.raises(Corrupt):
+        decode(packed, 0, read_header(packed))
+
+
+# What others may send
+
+
+def test_a_ready_made_batch_is_checked() -> None:
+    batch = seal(ROWS["headers"])
+    assert check_ready_made(batch) == read_header(batch)
+    with pytest.raises(Corrupt, match="shorter than a batch header"):
+        check_ready_made(batch[:60])
+    with pytest.raises(InvalidArgument, match="format 1 is not supported"):
+        check_ready_made(batch[:16] + b"\x01" + batch[17:])
+    for wrong in (batch + b"\0", batch[:-1]):
+        with pytest.raises(Corrupt, match="does not fit"):
+            check_ready_made(wrong)
+    with pytest.raises(Corrupt, match="checksum"):
+        check_ready_made(batch[:-1] + bytes([batch[-1] ^ 1]))
+    with pytest.raises(Corrupt, match="does not fit"):
+        check_ready_made(resealed(batch, batch[HEADER_BYTES:], record_count=0))
+    with pytest.raises(Corrupt, match="does not fit"):
+        check_ready_made(resealed(batch, batch[HEADER_BYTES:], last_offset_delta=-1))
+
+
+@pytest.mark.parametrize(
+    ("records", "count"),
+    [
+        (b"", 1),
+        (b"\x10\x00\x00\x00\x01", 1),
+        (b"\x0c\x00\x00\x00\x01\xc8\x01v\x00", 1),
+        (b"\x0e\x00\x00\x00\x01\x02v\x00", 2),
+        (b"\x0e\x00\x00\x00\x01\x02v\x00" + b"left over", 1),
+        (b"\xff" * 100_000, 1),
+        (b"\x0e\x00" + b"\xff" * 100_000, 1),
+        (b"\x0e\x00\x00\x00\x01\x02v\x80", 1),
+    ],
+)
+def test_records_that_do_not_parse_are_corrupt(records: bytes, count: int) -> None:
+    batch = resealed(seal(ROWS["one record"]), records, record_count=count)
+    with pytest.raises(Corrupt, match="at offset 0 do not parse"):
+        decode(batch, 0, read_header(batch))
+
+
+def test_a_record_cannot_reach_into_the_next_batch() -> None:
+    batch = seal(ROWS["one record"])
+    greedy = resealed(batch, b"\x0e\x00\x00\x00\x01\x80\x01")
+    with pytest.raises(Corrupt):
+        decode(greedy + seal(ROWS["long value"]), 0, read_header(greedy))
+    many = resealed(batch, b"\x0e\x00\x00\x00\x01\x80\x01" * 8, record_count=8, last_offset_delta=7)
+    with pytest.raises(Corrupt):
+        decode_at(many + seal(ROWS["long value"]), 0, read_header(many), 7)
+
+
+def test_damaged_bytes_never_raise_anything_but_our_own_errors() -> None:
+    random = Random(3)
+    originals = [seal(rows) for name, rows in ROWS.items() if "20000" not in name and "long" not in name]
+    originals += [resealed(batch, gzip.compress(batch[HEADER_BYTES:]), attributes=1) for batch in originals[:3]]
+    for _ in range(4000):
+        batch = bytearray(random.choice(originals))
+        for _ in range(random.randint(1, 4)):
+            batch[random.randrange(len(batch))] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
+        damaged = bytes(batch[: random.choice((len(batch), random.randint(HEADER_BYTES, len(batch))))])
+        for _, header in walk(damaged):
+            assert header.size <= len(damaged)
+        header = read_header(damaged)
+        is_sound(damaged, 0, header)
+        for attempt in (
+            lambda: check_ready_made(damaged),
+            lambda: decode(damaged, 0, header._replace(record_count=min(header.record_count, 1000))),
+            lambda: decode_at(damaged, 0, header._replace(record_count=min(header.record_count, 1000)), 3),
+        ):
+            try:
+                attempt()
+            except OneMQError as problem:
+                assert problem.text
+
+
+@given(st.binary(min_size=HEADER_BYTES, max_size=300))
+def test_random_bytes_never_raise_anything_but_our_own_errors(data: bytes) -> None:
+    header = read_header(data)
+    list(walk(data))
+    assert not is_sound(data, 0, header) or header.size <= len(data)
+    try:
+        decode(data, 0, header._replace(record_count=min(header.record_count, 100), attributes=0))
+    except OneMQError as problem:
+        assert problem.text
