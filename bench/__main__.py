@@ -1,6 +1,7 @@
 """Measures OneMQ on this machine: `make bench`, or `python -m bench --help`."""
 
 import argparse
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ def main() -> int:
     unknown = set(options.names) - set(BENCHES)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # as the server does
     where, results = machine(), []
     for name in options.names or BENCHES:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)

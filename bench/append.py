@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from bench.broker import TurnLoop, fresh_core, turn_done
+from bench.broker import Threads, TurnLoop, fresh_core, turn_done
 from bench.report import Result
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
@@ -79,8 +79,8 @@ def ready_made(parent: str | None, quick: bool) -> Iterator[Result]:
         builder.add(1, None, BODY, b"\x00")
     batch = builder.seal()
     gigabytes = 2 if quick else 21
-    rates = []
-    with fresh_core(parent) as core:
+    rates, threads = [], Threads()
+    with fresh_core(parent, threads) as core:
         core.tick(1)
         topic = core.topics.create("bulk", 1, TopicConfig(flush="async"))
         core.flush(turn_done)
@@ -92,6 +92,7 @@ def ready_made(parent: str | None, quick: bool) -> Iterator[Result]:
                 core.sending.send_batch(topic, 0, batch)
                 core.settle()
                 core.flush(turn_done)
+                threads.take_up()
             rates.append(per_gigabyte * len(batch) / (time.perf_counter() - started) / 1e6)
     yield Result("ready-made batches of 100 kB, async", sorted(rates)[len(rates) // 2], "MB/s", 300)
     yield Result("ready-made batches, slowest GB", min(rates), "MB/s", None)

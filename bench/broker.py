@@ -3,9 +3,11 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 
 from onemq.core.core import Core
 from onemq.errors import OneMQError
@@ -13,11 +15,32 @@ from onemq.log.disk import OsDisk
 from onemq.log.local import LocalLog
 
 
-def open_core(folder: Path) -> Core:
+class Threads:
+    """Blocking work beside the measurement, as in the server; what is finished is taken up at each turn."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(2)
+        self._finished: SimpleQueue[tuple[Callable[[BaseException | None], None], BaseException | None]] = SimpleQueue()
+
+    def run(self, work: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
+        self._pool.submit(work).add_done_callback(lambda future: self._finished.put((then, future.exception())))
+
+    def take_up(self) -> None:
+        """Calls the completions of what is finished."""
+        while not self._finished.empty():
+            then, problem = self._finished.get()
+            then(problem)
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        self.take_up()
+
+
+def open_core(folder: Path, threads: Threads | None = None) -> Core:
     """A core over the local log in a folder."""
     disk = OsDisk(folder)
     disk.make_folder("")
-    log = LocalLog(disk)
+    log = LocalLog(disk, background=threads)
     log.open()
     core = Core(log)
     core.recover(1)
@@ -25,13 +48,15 @@ def open_core(folder: Path) -> Core:
 
 
 @contextmanager
-def fresh_core(parent: str | None) -> Iterator[Core]:
+def fresh_core(parent: str | None, threads: Threads | None = None) -> Iterator[Core]:
     """A core in a new folder that is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="onemq-bench-", dir=parent))
-    core = open_core(folder)
+    core = open_core(folder, threads)
     try:
         yield core
     finally:
+        if threads is not None:
+            threads.close()
         core.log.close()
         shutil.rmtree(folder, ignore_errors=True)
 

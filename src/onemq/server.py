@@ -134,7 +134,7 @@ def _describe(report: Report) -> str:
     if report.damage:
         return "stored data is damaged, so OneMQ only reads"
     if report.clean:
-        return "stopped cleanly before, nothing to replay"
+        return "stopped cleanly before, nothing to replay" if report.snapshot else "nothing there yet"
     return f"{report.entries} entries replayed, {report.torn_bytes} unfinished bytes cut off"
 
 

@@ -182,6 +182,9 @@ class SimFile:
         self._check()
         self._disk.sync(self._stored)
 
+    def let_go(self, position: int, size: int) -> None:
+        self._check()
+
     def close(self) -> None:
         self._closed = True
 

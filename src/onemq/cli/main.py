@@ -1,16 +1,17 @@
 """The `onemq` command: what it offers, and how it ends.
 
 Exit status: 0 fine, 1 OneMQ cannot do it (one line on standard error says why and what to do),
-2 the command line makes no sense.
+2 the command line makes no sense. What a command needs it imports itself, so that each starts quickly.
 """
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 import onemq
+from onemq.cli import log
 from onemq.errors import OneMQError
 
 app = typer.Typer(
@@ -20,3 +21,48 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(log.app, name="log", help="Look into a data folder.")
+
+
+@app.command()
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings in TOML; docs/onemq.toml shows all of them.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help='Where messages are kept, or ":memory:".  [./onemq-data]')
+    ] = None,
+    resp: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT|off", help="The Redis protocol.  [127.0.0.1:6379]")
+    ] = None,
+    log_format: Annotated[str | None, typer.Option(metavar="readable|json", help="[readable]")] = None,
+    log_level: Annotated[
+        str | None, typer.Option(metavar="debug|info|warning|error", help="[info]")
+    ] = None,
+) -> None:
+    """Runs a broker until SIGTERM or SIGINT. Options go before what the file says."""
+    from onemq.cli.serve import run
+    from onemq.config import load_config
+
+    options = {
+        "log.data": data,
+        "resp.listen": resp,
+        "server.log_format": log_format,
+        "server.log_level": log_level,
+    }
+    run(load_config(config, options))
+
+
+@app.command()
+def version() -> None:
+    """Prints the version."""
+    print(f"onemq {onemq.__version__}")
+
+
+def main() -> None:
+    """The entry point."""
+    try:
+        app(prog_name="onemq")
+    except OneMQError as error:
+        print(f"onemq: {error.text}", file=sys.stderr)
+        sys.exit(1)

@@ -55,6 +55,10 @@ class File(Protocol):
     def sync(self) -> None:
         """Return when the content and length of the file are on stable storage. Raises OSError if not."""
 
+    def let_go(self, position: int, size: int) -> None:
+        """Tell the system that these bytes will not be read soon: it begins to write what is not on disk yet,
+        and need not cache what is. Changes nothing that can be seen."""
+
     def close(self) -> None:
         """Release the handle, without syncing. Fine if already closed."""
 
@@ -184,6 +188,10 @@ class OsFile:
 
     def sync(self) -> None:
         _sync_data(self._descriptor)
+
+    def let_go(self, position: int, size: int) -> None:
+        if hasattr(os, "posix_fadvise"):  # not on macOS
+            os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         # The number is forgotten first: the system gives it to the next file that is opened.

@@ -27,7 +27,7 @@ from struct import Struct
 from crc32c import crc32c
 
 from onemq.errors import FolderError
-from onemq.log.disk import Buffer, Disk, File
+from onemq.log.disk import Buffer, Disk, File, write_whole
 
 FOLDER = "journal"
 FILE_HEADER = Struct(">4sIQ")
@@ -99,8 +99,10 @@ class Journal:
         except OSError as problem:
             raise OSError(errno.EIO, f"{path_of(first)} can be neither used nor removed") from problem
 
-    def continue_file(self, first: int, size: int) -> None:
-        """Goes on in an existing file after cutting it to `size`."""
+    def continue_file(self, first: int, size: int, anew: bool = False) -> None:
+        """Goes on in an existing file after cutting it to `size`; in a copy of it if the disk may not have it all."""
+        if anew:
+            write_whole(self._disk, path_of(first), [JournalFile(self._disk, first).data[:size]])
         self._file = self._disk.open(path_of(first))
         self._file.truncate(size)
         self._disk.sync_folder(FOLDER)  # whoever started the file may have been killed before doing so
@@ -171,33 +173,33 @@ class JournalFile:
         self.path = path_of(first)
         self.first = first
         file = disk.open(self.path, read_only=True)
-        self._data = file.read(0, file.size())
+        self.data = file.read(0, file.size())
         file.close()
-        self.ending = Ending(0, len(self._data), None)
+        self.ending = Ending(0, len(self.data), None)
 
     def entries(self) -> Iterator[JournalEntry]:
         """The good entries; afterwards `ending` tells what came after them."""
         position, expected = FILE_HEADER.size, self.first
         if not self._header_is_good():
-            if len(self._data) > FILE_HEADER.size:  # entries follow only when the header is durable
-                self.ending = Ending(0, len(self._data), f"{self.path} is damaged at byte 0: its header cannot be read")
+            if len(self.data) > FILE_HEADER.size:  # entries follow only when the header is durable
+                self.ending = Ending(0, len(self.data), f"{self.path} is damaged at byte 0: its header cannot be read")
             return
         while (entry := self._entry_at(position)) is not None and entry.sequence == expected:
             yield entry
             position += entry.size
             expected += 1
-        self.ending = Ending(position, len(self._data) - position, self._damage_after(position, expected))
+        self.ending = Ending(position, len(self.data) - position, self._damage_after(position, expected))
 
     def _header_is_good(self) -> bool:
-        if len(self._data) < FILE_HEADER.size:
+        if len(self.data) < FILE_HEADER.size:
             return False
-        magic, version, first = FILE_HEADER.unpack_from(self._data)
+        magic, version, first = FILE_HEADER.unpack_from(self.data)
         if magic == FILE_MAGIC and version > VERSION:
             raise FolderError(f"{self.path} has format {version}, newer than this OneMQ reads ({VERSION}): upgrade")
         return (magic, first) == (FILE_MAGIC, self.first)
 
     def _entry_at(self, position: int, after: int = 0) -> JournalEntry | None:
-        data = self._data
+        data = self.data
         if position + ENTRY.size > len(data):
             return None
         length, crc, sequence, synced = ENTRY.unpack_from(data, position)
@@ -218,19 +220,19 @@ class JournalFile:
         """Good entries after a bad one, wherever they start: found by the first bytes of their sequences."""
         for sequence in range(expected, expected + _SEQUENCES_AHEAD, 1 << 16):
             prefix = (sequence >> 16).to_bytes(6, "big")
-            found = self._data.find(prefix, position + 8)
+            found = self.data.find(prefix, position + 8)
             while found >= 0:
                 entry = self._entry_at(found - 8, after=expected)
                 if entry is not None:
                     yield entry
-                found = self._data.find(prefix, self._behind_zeros(found))
+                found = self.data.find(prefix, self._behind_zeros(found))
 
     def _behind_zeros(self, position: int) -> int:
         """The next place where a sequence may start: not among zeros, of which a torn tail may have millions."""
-        if self._data[position : position + 8].strip(b"\0"):
+        if self.data[position : position + 8].strip(b"\0"):
             return position + 1
-        while position < len(self._data):
-            chunk = self._data[position : position + _ZEROS_AT_ONCE]
+        while position < len(self.data):
+            chunk = self.data[position : position + _ZEROS_AT_ONCE]
             rest = len(chunk.lstrip(b"\0"))
             position += len(chunk) - rest
             if rest:

@@ -29,7 +29,8 @@ from onemq.log.topicfiles import Registry, TopicFiles
 
 JOURNAL_BYTES = 64 << 20
 INDEX_INTERVAL_BYTES = 4096
-OPEN_FILES_MAX = 512
+OPEN_FILES_MAX = 4096
+"""Fewer where the process may not open so many."""
 CHECKPOINT_ENTRIES = 500_000
 SEGMENT_BYTES_PER_JOURNAL_BYTE = 16
 """Batches that are not journaled are looked through at a start, too, so they must not pile up either."""
@@ -115,7 +116,7 @@ class LocalLog:
         if recovery.last_file is None:
             self._journal.start_file()
         else:
-            self._journal.continue_file(*recovery.last_file)
+            self._journal.continue_file(*recovery.last_file, anew=distrust.is_there(self._disk))
         self._journal.sync()
         recovery.cut_tails()
         self._entries_since = self.report.entries
@@ -260,11 +261,11 @@ class LocalLog:
         self._failure, self._can_retry = failure, False
         distrust.leave(self._disk)
         undone, self._pending = self._pending, deque()
-        for pending in reversed(undone):
-            self._undo(pending)
         if undone:
             with suppress(OSError):  # the next start finds out what is there
-                self._journal.cut_back()
+                self._cut_journal(undone[0])
+        for pending in reversed(undone):
+            self._undo(pending)
         for pending in undone:
             pending.done(failure)
 
@@ -275,11 +276,19 @@ class LocalLog:
 
     def _take_back(self, pending: PendingSet) -> None:
         """Undoes the newest set, which was not written to its end."""
-        self._undo(pending)
+        failure: OneMQError | None = None
         try:
-            self._journal.cut_back()
+            self._cut_journal(pending)
         except OSError as problem:
-            self._fail(sync_failure(problem))
+            failure = sync_failure(problem)
+        self._undo(pending)
+        if failure is not None:
+            self._fail(failure)
+
+    def _cut_journal(self, pending: PendingSet) -> None:
+        """Back to before a set. First of all, so that a crash finds its entry and its batches, or no entry."""
+        self._journal.sequence, self._journal.size = pending.sequence, pending.journal_size
+        self._journal.cut_back()
 
     def _undo(self, pending: PendingSet) -> None:
         for topic in pending.deleted:
@@ -296,7 +305,6 @@ class LocalLog:
             self._can_retry = False
         for topic_id, place in reversed(pending.created):
             self._registry.revert(topic_id, place)
-        self._journal.sequence, self._journal.size = pending.sequence, pending.journal_size
 
     def _write_synced(self, swaps: list[Any]) -> bool:
         """Appends a set of the log's own, durable when this returns. If that fails, it is as with any set."""

@@ -299,6 +299,9 @@ class Recovery:
 
     def cut_tails(self) -> None:
         """Removes bytes and files of ours that no entry vouches for. The journal must be durable before."""
+        for sequence in snapshot.list_files(self._disk):
+            if sequence > self.report.snapshot:  # damaged: it must not count as one of the two that are kept
+                self._disk.remove(snapshot.path_of(sequence))
         folders = {topic.folder for topic in self._registry.topics.values()}
         for name in self._disk.list(TOPICS_FOLDER):
             if f"{TOPICS_FOLDER}/{name}" not in folders and is_topic_folder(name):

@@ -30,6 +30,7 @@ HINTS_MAX = 64
 OFFSET_BYTES = 8
 OFFSET_MAX = (1 << 63) - 1
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 Scanned = tuple[int, BatchHeader, bytes, int]
 """(position in the file, header, buffer that holds the batch, where in the buffer it starts)"""
@@ -58,6 +59,10 @@ class OpenFiles:
         try:
             return self.disk.open(path, create=create)
         except OSError as problem:
+            if problem.errno in _TOO_MANY and self._files:
+                self.close()  # the process may open fewer: give all back, and keep fewer from now on
+                self._most = max(self._most // 2, 1)
+                return self.disk.open(path, create=create)
             if problem.errno not in _NOT_WRITABLE or create:
                 raise
         return self.disk.open(path, read_only=True)  # appending to it fails, but reads go on
@@ -85,6 +90,7 @@ class Segment:
         "base",
         "end",
         "first_timestamp_ms",
+        "let_go_to",
         "max_timestamp_ms",
         "path",
         "size",
@@ -98,6 +104,8 @@ class Segment:
         self.path = path
         self.base = self.end = base
         self.size = 0
+        self.let_go_to = 0
+        """Up to here the system was told to write, and need not cache."""
         self.first_timestamp_ms = self.max_timestamp_ms = NO_TIME
 
     @property

@@ -95,6 +95,7 @@ class Turns:
         self._unfinished: deque[Turn] = deque()
         self._failing = False
         self._timer: asyncio.TimerHandle | None = None
+        self._wake_time = 0.0
         self._quiet_waiters: list[asyncio.Future[None]] = []
 
     # What connections call.
@@ -138,14 +139,19 @@ class Turns:
     def _begin(self) -> None:
         self._begun = True
         self._schedule_end()
-        self._now_ms = self._clock_ms()
+        now_ms = self._clock_ms()
+        if now_ms != self._now_ms:
+            self._tick(now_ms)
+
+    def _tick(self, now_ms: int) -> None:
+        self._now_ms = now_ms
         try:
-            due_ms = self._core.tick(self._now_ms)
+            due_ms = self._core.tick(now_ms)
         except Exception:
-            due_ms = self._now_ms + TICK_INTERVAL_MAX_MS
+            due_ms = now_ms + TICK_INTERVAL_MAX_MS
             self._note_bug("tick")
         if due_ms is not None:
-            self._wake_in(due_ms - self._now_ms)
+            self._wake_in(due_ms - now_ms)
 
     def _schedule_end(self) -> None:
         if not self._end_is_scheduled:
@@ -232,14 +238,16 @@ class Turns:
     def _wake_in(self, delay_ms: int) -> None:
         """Sees to it that a turn begins in at most this time, with or without anybody asking."""
         delay_ms = max(0, min(delay_ms, TICK_INTERVAL_MAX_MS))
-        when = self._loop.time() + delay_ms / 1000
+        wake_time = self._loop.time() + delay_ms / 1000
         if self._timer is not None:
-            if self._timer.when() <= when:
+            if self._wake_time <= wake_time:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._wake)
+        self._wake_time = wake_time
+        self._timer = self._loop.call_at(wake_time, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
         if not self._begun:
+            self._now_ms = 0  # in any case: the last tick may not have known of everything
             self._begin()

@@ -28,7 +28,7 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
         return all_commands(session, request)
     found = [_find(session, name) for name in request[2:]]
     return replies.array(
-        [_details(row, session.replies) if row else session.replies.null_array for row in found]
+        [_details(row, session.replies) if row else session.replies.null for row in found]
     )
 
 
