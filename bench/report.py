@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,8 +45,6 @@ def machine() -> dict[str, str]:
 
 
 def _configure_options() -> str:
-    import sysconfig
-
     return str(sysconfig.get_config_var("CONFIG_ARGS") or "")
 
 
@@ -69,7 +68,8 @@ def show(results: list[Result], where: dict[str, str]) -> None:
         sign = "at least" if each.more_is_better else "at most"
         target = f"{sign} {each.target:,g}" if each.target is not None else ""
         met = {None: "", True: "[green]ok[/green]", False: "[red]missed[/red]"}[each.met]
-        table.add_row(each.name, f"{each.value:,.4g}" if each.value < 1000 else f"{each.value:,.0f}", each.unit, target, met)
+        value = f"{each.value:,.4g}" if each.value < 1000 else f"{each.value:,.0f}"
+        table.add_row(each.name, value, each.unit, target, met)
     Console(width=150).print(table)
 
 

@@ -15,7 +15,7 @@ from bench.report import Result
 from onemq.core.topics import TopicConfig
 
 BODY = b"x" * 100
-FAR_MS = 10**12
+FAR_MS = 3 * 10**12
 
 
 def restart(parent: str | None, quick: bool) -> Iterator[Result]:
@@ -24,7 +24,8 @@ def restart(parent: str | None, quick: bool) -> Iterator[Result]:
     folder = Path(tempfile.mkdtemp(prefix="onemq-bench-", dir=parent))
     try:
         rss = _fill_and_kill(folder, messages, scheduled)
-        yield Result(f"memory of the filling process, {messages:,} stored + {scheduled:,} scheduled", rss, "MB", 300, False)
+        name = f"memory of the filling process, {messages:,} stored + {scheduled:,} scheduled"
+        yield Result(name, rss, "MB", 300, False)
         yield from _serve_again(folder, messages, scheduled)
         yield from _rebuild_indexes(folder)
     finally:
@@ -101,7 +102,8 @@ def _rebuild_indexes(folder: Path) -> Iterator[Result]:
     started = time.perf_counter()
     for turn in range(1000):
         core.tick(100 + turn)
-    yield Result("a tick with the timers in the schedule, none due", (time.perf_counter() - started) * 1e3, "µs", 100, False)
+    micros = (time.perf_counter() - started) * 1e3
+    yield Result("a tick with all those timers and none due", micros, "µs", 100, False)
 
 
 def resident_mb(pid: int) -> float:

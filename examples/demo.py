@@ -48,7 +48,8 @@ def serve(folder: Path) -> None:
     command = ["onemq", "serve", "--data", str(folder), "--resp", f"127.0.0.1:{port}"]
     print("   $", " ".join(command[:2]), "...")
     started = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-m", *command], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as broker:
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-m", *command], **silent) as broker:
         connection = connect(port, broker)
         print(f"   PING -> {ask(connection, 'PING')}   ({time.perf_counter() - started:.1f} s after the start)")
         print(f"   ECHO hello -> {ask(connection, 'ECHO hello')}")

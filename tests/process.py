@@ -78,7 +78,9 @@ class Serve:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._process.poll() is None:
             self.kill()
         assert self._process.stdout is not None
@@ -88,4 +90,5 @@ class Serve:
 def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """`onemq` with arguments, to its end."""
     command = [sys.executable, "-m", "onemq", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | (env or {}), check=False)
+    environment = os.environ | (env or {})
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)

@@ -12,6 +12,7 @@ input, one line each), then it writes and prints every acknowledgement as a line
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -23,7 +24,7 @@ from onemq.log.local import LocalLog
 from onemq.message import Record
 
 TOPICS = ("orders", "payments")
-FAR_MS = 10**12
+FAR_MS = 3 * 10**12
 
 
 def open_core(folder: Path) -> Core:
@@ -74,7 +75,7 @@ def write(core: Core, number: int) -> None:
         timer = core.send("orders", b"%d" % number, deliver_at_ms=FAR_MS)[1]
         told.append(f"timer {timer} {number}")
         group = core.groups.get("orders", "points")
-        core.receiving.receive(group, "worker", 10, lambda got: handle(core, got, told))
+        core.receiving.receive(group, "worker", 10, partial(handle, core, told))
         core.settle()
 
         def done(error: OneMQError | None, told: list[str] = told) -> None:
@@ -85,7 +86,7 @@ def write(core: Core, number: int) -> None:
         core.flush(done)
 
 
-def handle(core: Core, got: list[tuple[int, Record, int]], told: list[str]) -> None:
+def handle(core: Core, told: list[str], got: list[tuple[int, Record, int]]) -> None:
     group = core.groups.get("orders", "points")
     offsets = [record[0] for _, record, _ in got][::2]
     core.groups.acknowledge(group, 0, offsets)

@@ -28,8 +28,8 @@ def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
         topics[name] = topic
         if topic["config"].flush == "async" and found and len(found.partitions) == len(topic["ends"]):
             ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
-            groups = {name: group | {"cursors": _cut(group["cursors"], ends)} for name, group in topic["groups"].items()}
-            topics[name] = topic | {"ends": ends, "groups": groups}
+            cut = {key: group | {"cursors": _cut(group["cursors"], ends)} for key, group in topic["groups"].items()}
+            topics[name] = topic | {"ends": ends, "groups": cut}
     return state | {"topics": topics}
 
 

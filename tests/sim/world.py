@@ -10,6 +10,7 @@ groups are drained, and the books must balance.
 import errno
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -201,7 +202,7 @@ class World:
         self.core.resume()
         self.disk.limit_bytes = None
         if self.log.try_again():
-            self.core.sending.refusal = None
+            self.core.stage.refusal = None
             self.flush()
         else:
             self.restart("kill")
@@ -264,10 +265,8 @@ class World:
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean],
             [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1],
         )[0]  # fmt: skip
-        try:
+        with suppress(OneMQError):
             call()
-        except OneMQError:
-            pass
 
     def body(self) -> bytes:
         self.serial += 1
@@ -379,8 +378,8 @@ class World:
         group = self.any_group()
         if group is not None:
             wait = self.random.choice([None, self.now_ms + 2_000])
-            member = self.random.choice("mno")
-            self.core.receiving.receive(group, member, self.random.randint(1, 20), lambda got: self.got(group, got), wait)
+            member, most = self.random.choice("mno"), self.random.randint(1, 20)
+            self.core.receiving.receive(group, member, most, lambda got: self.got(group, got), wait)
 
     def got(self, group: Group, handed: list[Any]) -> None:
         for _, _, count in handed:

@@ -98,7 +98,7 @@ def _value(value: object, kind: Any, refuse: Refuse) -> Any:
     try:
         return msgspec.convert(value, wanted, dec_hook=lambda custom, value: custom.parse(value))
     except msgspec.ValidationError:
-        off = f' or "{OFF}"' if NoneType in kinds else ""
+        off = f', or "{OFF}"' if NoneType in kinds else ""
         refuse(f"{_shown(value)} is not accepted; write {_accepted(wanted)}{off}")
 
 
@@ -123,5 +123,8 @@ def _suggestion(name: str, known: list[str]) -> str:
 
 
 def _shown(value: object) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    """The value as TOML has it, on one line and not too long."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, str):
+        text = f'"{value}"' if value.isprintable() else repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -40,7 +40,8 @@ class Source:
 
     def refuse(self, path: tuple[str, ...], reason: str) -> NoReturn:
         """Fails over a key or table, naming its place."""
-        raise ConfigError(f"{self._file}:{self._line_of(path)}: {'.'.join(path)}: {reason}")
+        names = [name if name and name.isprintable() else repr(name) for name in path]
+        raise ConfigError(f"{self._file}:{self._line_of(path)}: {'.'.join(names)}: {reason}")
 
     def _line_of(self, path: tuple[str, ...]) -> int:
         """The line that sets the key, else one that comes closest."""

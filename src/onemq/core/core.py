@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from onemq.core.deadletters import DeadLetters
-from onemq.core.group import GroupConfig
+from onemq.core.group import Cursor, GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.housekeeping import Housekeeping
 from onemq.core.keyspace import Keyspace
@@ -24,6 +24,7 @@ from onemq.core.start import Start, positions
 from onemq.core.topics import Topics
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
+from onemq.errors import Corrupt
 from onemq.log.engine import Done, Log
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Headers
@@ -56,11 +57,14 @@ class Core:
         disk_watermark: float = 0.88,
         purge_hour: int | None = None,
         keys_sync: bool = True,
+        on_trouble: Callable[[str], None] = lambda text: None,
     ) -> None:
+        """`on_trouble` is told what an operator must know: damaged or undeliverable messages."""
         self.log = log
         self._disk_watermark = disk_watermark
         self._purge_hour = purge_hour
         self._keys_sync = keys_sync
+        self._on_trouble = on_trouble
         self._build()
 
     def _build(self) -> None:
@@ -74,12 +78,15 @@ class Core:
         self.sending = Sending(stage, self.producers)
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
+        self.receiving.on_damage = self._damaged
+        self.schedule.on_lost = self._lost
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.reading)
         self.waiting = Waiting(stage)
         self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
         self.housekeeping = Housekeeping(
-            log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
+            stage, log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
+        self._last_run_goes_on = False
         self._parts: tuple[Part, ...] = (self.topics, self.groups, self.producers, self.schedule, self.keys)
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -89,9 +96,17 @@ class Core:
 
     def tick(self, now_ms: int) -> int | None:
         """Begins a turn: does what is due. Returns when it must be called again at the latest."""
-        self.stage.now_ms = now_ms
-        parts = (self.schedule, self.groups, self.receiving, self.waiting, self.keys, self.housekeeping)
-        return min((due for part in parts if (due := part.tick(now_ms)) is not None), default=None)
+        self.stage.now_ms = self.keys.now_ms = now_ms
+        due_ms: int | None = self.housekeeping.tick(now_ms)
+        if self.stage.refusal is None:
+            if self._last_run_goes_on:
+                self._last_run_goes_on = False
+                self.groups.end_last_run()
+            due_ms = _earlier(due_ms, self.schedule.tick(now_ms))
+            due_ms = _earlier(due_ms, self.groups.tick(now_ms))
+            due_ms = _earlier(due_ms, self.keys.tick(now_ms))
+        due_ms = _earlier(due_ms, self.receiving.tick(now_ms))
+        return _earlier(due_ms, self.waiting.tick(now_ms))
 
     def settle(self) -> None:
         """Ends the calls of a turn: serves those who wait."""
@@ -149,6 +164,10 @@ class Core:
 
         positions(self.log, self.topics.get(topic), start, found)
 
+    def check_writable(self) -> None:
+        """Raises if nothing can be written now: what a protocol asks before a command that changes keys."""
+        self.stage.check()
+
     def unit(self) -> Unit:
         """Begins an atomic unit."""
         return Unit(self)
@@ -156,7 +175,7 @@ class Core:
     @property
     def read_only(self) -> str | None:
         """Why messages are refused now, if so."""
-        refusal = self.log.failure or self.sending.refusal
+        refusal = self.stage.refusal or self.sending.refusal
         return refusal.text if refusal is not None else None
 
     def stats(self) -> dict[str, object]:
@@ -193,11 +212,10 @@ class Core:
 
     def resume(self) -> None:
         """Draws the consequences of a restart: connections of the last run are gone."""
+        self.stage.refusal = self.log.failure
         if self.log.checkpoint_due():
             self.log.checkpoint(self.dump())
-        self.groups.end_last_run()
-        if self.log.failure is not None:
-            self.sending.refusal = self.log.failure
+        self._last_run_goes_on = True  # its leases end with the first turn that can write
 
     def reset(self) -> None:
         """After a failed flush: forgets what the log does not have. Those who wait are told."""
@@ -216,3 +234,15 @@ class Core:
         assert version == STATE_VERSION, f"state version {version}"
         for part, dump in zip(self._parts, dumps, strict=True):
             part.load(dump)
+
+    def _damaged(self, cursor: Cursor, damage: Corrupt) -> None:
+        self._on_trouble(f"group {cursor.group.name!r} of {cursor.group.topic.name!r} passes over: {damage.text}")
+
+    def _lost(self, id: int, reason: str) -> None:
+        self._on_trouble(f"scheduled message {id} cannot be delivered and is dropped: {reason}")
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

@@ -65,6 +65,7 @@ class Groups:
         found = self._topics.get(topic)
         if name in found.groups:
             raise AlreadyExists(f"topic {topic!r} has a group {name!r} already")
+        self._stage.check()
         entry = (GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config or GroupConfig()))
         self._apply_create(entry)
         self._stage.entry(entry, found.sync)
@@ -293,6 +294,7 @@ class Groups:
     # Applying
 
     def _do(self, entry: tuple[Any, ...], group: Group) -> None:
+        self._stage.check()
         self._appliers[entry[0]](entry)
         self._stage.entry(entry, group.topic.sync)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from onemq.core.producers import Producers
 from onemq.core.schedule import Schedule
 from onemq.core.sending import Sending
+from onemq.core.stage import Stage
 from onemq.core.topics import DAY_MS, SCHEDULE_NAME, Topic, Topics
 from onemq.errors import DiskFull
 from onemq.log.engine import Log
@@ -25,6 +26,7 @@ class Housekeeping:
 
     def __init__(
         self,
+        stage: Stage,
         log: Log,
         topics: Topics,
         schedule: Schedule,
@@ -33,6 +35,7 @@ class Housekeeping:
         disk_watermark: float,
         purge_hour: int | None,
     ) -> None:
+        self._stage = stage
         self._log = log
         self._topics = topics
         self._schedule = schedule
@@ -51,7 +54,7 @@ class Housekeeping:
 
     def tick(self, now_ms: int) -> int:
         """Does what is due. Returns when to come again."""
-        for every_ms, work in self._rounds:
+        for every_ms, work in self._rounds if self._stage.refusal is None else self._rounds[:1]:
             due_ms = self._next_ms.get(work, 0)
             # A clock that went back must not stop housekeeping until it has caught up.
             if now_ms >= due_ms or due_ms - now_ms > every_ms:
@@ -60,8 +63,10 @@ class Housekeeping:
         return min(self._next_ms.values())
 
     def _check_disk(self, now_ms: int) -> None:
-        if self._log.failure is not None and not self._log.try_again():
-            self._sending.refusal = self._log.failure
+        if self._log.failure is not None:
+            self._log.try_again()
+        self._stage.refusal = self._log.failure
+        if self._stage.refusal is not None:
             return
         used = 1 - self._log.free_ratio()
         if used < self._disk_watermark:
@@ -101,7 +106,7 @@ class Housekeeping:
         return min(group.cursors[number].low for group in topic.groups.values())
 
     def _clean(self, now_ms: int) -> None:
-        if self._cleaning or self._log.failure is not None:
+        if self._cleaning:
             return
         for topic in self._topics:
             for partition in topic.partitions:

@@ -44,6 +44,7 @@ class Producers:
 
     def open(self, name: str | None = None) -> Producer:
         """A new producer, or the next epoch of a named one."""
+        self._stage.check()
         known = self._by_name.get(name) if name is not None else None
         id, epoch = (known.id, known.epoch + 1) if known else (self._next_id, 0)
         entry = (PRODUCER, id, epoch, name, self._stage.now_ms)

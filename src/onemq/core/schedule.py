@@ -91,12 +91,14 @@ class Schedule:
     def cancel(self, id: int) -> None:
         """The message will never be delivered. Raises `NotFound` if it was, or never was scheduled."""
         self._check_live(id)
+        self._stage.check()
         self._unschedule([id])
 
     def move(self, id: int, due_ms: int) -> None:
         """The message is due at another time."""
         self._check_live(id)
         self._check_due(due_ms)
+        self._stage.check()
         entry = (RESCHEDULE, id, due_ms)
         self._apply_reschedule(entry)
         self._stage.entry(entry, sync=True)

@@ -34,6 +34,7 @@ class Sending:
         producer's sequence gives rise to."""
         if self.refusal is not None:
             raise self.refusal
+        self._stage.check()
         if len(body) + len(headers) > topic.config.message_bytes_max:
             raise TooLarge(
                 f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, "
@@ -50,6 +51,7 @@ class Sending:
         """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""
         if self.refusal is not None:
             raise self.refusal
+        self._stage.check()
         header = check_ready_made(batch)
         if len(batch) > topic.config.message_bytes_max:
             raise TooLarge(f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes")

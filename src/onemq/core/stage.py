@@ -8,6 +8,7 @@ when the set is durable.
 from collections.abc import Iterable
 
 from onemq.core.partition import Partition
+from onemq.errors import OneMQError
 from onemq.log.engine import Batch, Entry, TopicPlace, WriteSet
 
 
@@ -16,6 +17,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.refusal: OneMQError | None = None
+        """Why nothing can be written now, if so."""
         self._writes = WriteSet()
         self._partitions: dict[Partition, None] = {}
 
@@ -24,6 +27,11 @@ class Stage:
         self._writes.entries.append(entry)
         if sync:
             self._writes.sync = True
+
+    def check(self) -> None:
+        """Raises if nothing can be written now. Every command that changes something asks before it does."""
+        if self.refusal is not None:
+            raise self.refusal
 
     def message(self, partition: Partition) -> None:
         """Notes that a partition has messages of this turn."""

@@ -57,11 +57,13 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Topic:
     """A name with its partitions and groups."""
 
-    __slots__ = ("_turn", "config", "groups", "id", "name", "partitions")
+    __slots__ = ("_turn", "config", "groups", "id", "internal", "name", "partitions")
 
     def __init__(self, id: int, name: str, config: TopicConfig) -> None:
         self.id = id
         self.name = name
+        self.internal = name.startswith("__")
+        """Whether only the broker itself uses it."""
         self.config = config
         self.partitions: list[Partition] = []
         self.groups: dict[str, Group] = {}
@@ -71,11 +73,6 @@ class Topic:
     def sync(self) -> bool:
         """Whether replies wait for the disk."""
         return self.config.flush == "sync"
-
-    @property
-    def internal(self) -> bool:
-        """Whether only the broker itself uses it."""
-        return self.name.startswith("__")
 
     def choose(self, key: bytes | None, number: int | None) -> Partition:
         """The partition for a message: as asked, by its key, or the next one in turn."""
@@ -116,10 +113,12 @@ class Topics:
         return len(self._by_name)
 
     def get(self, name: str) -> Topic:
-        """The topic, or `NotFound`."""
+        """The topic, for its users. Raises `NotFound`, and `InvalidArgument` for one that is the broker's own."""
         topic = self._by_name.get(name)
         if topic is None:
             raise NotFound(f"there is no topic {name!r}: create it first")
+        if topic.internal:
+            raise InvalidArgument(f"topics whose names begin with __ are OneMQ's own: {name!r}")
         return topic
 
     def find(self, name: str) -> Topic | None:
@@ -144,6 +143,7 @@ class Topics:
         return self._by_name.get(SCHEDULE_NAME) or self._create(SCHEDULE_NAME, 1, TopicConfig(kind="queue"))
 
     def _create(self, name: str, partitions: int, config: TopicConfig) -> Topic:
+        self._stage.check()
         config.check()
         if not 1 <= partitions <= PARTITIONS_MAX:
             raise InvalidArgument(f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
@@ -165,6 +165,7 @@ class Topics:
         except msgspec.ValidationError as problem:
             raise InvalidArgument(f"topic {name!r}: {problem}") from None
         config.check()
+        self._stage.check()
         entry = (TOPIC_ALTER, topic.id, count, msgspec.to_builtins(config))
         self._apply_alter(entry)
         self._stage.create(topic.place())
@@ -174,10 +175,14 @@ class Topics:
     def delete(self, name: str) -> None:
         """Removes a topic with its messages and groups."""
         topic = self.get(name)
+        self._stage.check()
         entry = (TOPIC_DELETE, topic.id)
         self._apply_delete(entry)
         self._stage.delete(topic.id, topic.partitions)
         self._stage.entry(entry, sync=True)
+        for partition in topic.partitions:
+            for wait in partition.waiting:
+                wait.tell()
 
     def trim(self, topic: Topic, partition: Partition, start: int) -> None:
         """Drops the messages before an offset."""

@@ -71,6 +71,7 @@ class Unit:
         core = self._core
         if core.sending.refusal is not None:
             raise core.sending.refusal
+        core.stage.check()
         for send in self._sends:
             core.topics.get(send.topic)
         for group, _, _ in self._done:

@@ -169,8 +169,8 @@ class Ending:
 class JournalFile:
     """Reads one file of the journal."""
 
-    def __init__(self, disk: Disk, first: int) -> None:
-        self.path = path_of(first)
+    def __init__(self, disk: Disk, first: int, path: str | None = None) -> None:
+        self.path = path or path_of(first)
         self.first = first
         file = disk.open(self.path, read_only=True)
         self.data = file.read(0, file.size())

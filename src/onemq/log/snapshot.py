@@ -62,13 +62,19 @@ def read(disk: Disk, sequence: int) -> Snapshot | None:
     file = disk.open(path_of(sequence), read_only=True)
     data = file.read(0, file.size())
     file.close()
+    found = parse(data, path_of(sequence))
+    return found if found is not None and found.sequence == sequence else None
+
+
+def parse(data: bytes, path: str) -> Snapshot | None:
+    """The snapshot from a file's content, or None if it is damaged."""
     if len(data) < HEADER.size:
         return None
-    magic, version, stored, crc = HEADER.unpack_from(data)
-    if magic != MAGIC or stored != sequence:
+    magic, version, sequence, crc = HEADER.unpack_from(data)
+    if magic != MAGIC:
         return None
     if version > VERSION:
-        raise FolderError(f"{path_of(sequence)} has format {version}, newer than this OneMQ reads ({VERSION}): upgrade")
+        raise FolderError(f"{path} has format {version}, newer than this OneMQ reads ({VERSION}): upgrade")
     body = memoryview(data)[HEADER.size :]
     if crc32c(body) != crc:
         return None

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from onemq.errors import DiskFull, OneMQError
-from onemq.log import distrust
+from onemq.log import distrust, journal, snapshot
 from onemq.log.engine import Batch, TopicPlace, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import NO_HEADERS, BatchBuilder, encode_headers
@@ -146,9 +146,9 @@ class Story:
 
     def harm(self) -> None:
         """Damage that must do no harm: the newest of two snapshots cannot be read, indexes are gone."""
-        snapshots = [name for name in self.disk.list("snapshots") if name.endswith(".snapshot")]
-        if len(snapshots) > 1 and self.random.random() < 0.1:
-            self.disk.flip_bit(f"snapshots/{snapshots[-1]}", 20)
+        snapshots = snapshot.list_files(self.disk)
+        if len(snapshots) > 1 and self.disk.exists(journal.path_of(snapshots[-2] + 1)) and self.random.random() < 0.1:
+            self.disk.flip_bit(snapshot.path_of(snapshots[-1]), 20)
         if self.random.random() < 0.1:
             for path in [path for path in self.disk.files() if path.endswith(".index")]:
                 self.disk.lose(path)

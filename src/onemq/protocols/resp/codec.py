@@ -88,13 +88,16 @@ class RequestDecoder:
     def _parse_slice(self) -> list[list[bytes]]:
         """The requests of the slice that hiredis has; none if they are not for hiredis."""
         requests = []
+        gets = self._reader.gets
         try:
-            for request in iter(self._reader.gets, _MARK_VALUE):
-                if type(request) is not list or not request:
-                    raise TypeError
+            request = gets()
+            while type(request) is list and request:
                 _join(request)  # fails unless every argument is bytes
                 requests.append(request)
+                request = gets()
         except (hiredis.ProtocolError, TypeError):
+            request = None
+        if request != _MARK_VALUE:
             self._reader = hiredis.Reader(notEnoughData=_MORE)
             self._shorten_slice()
             return []

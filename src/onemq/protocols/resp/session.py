@@ -137,7 +137,8 @@ class RespSession:
             return
         self._running = True
         try:
-            self._execute_todo()
+            if self._todo is not _NOTHING:
+                self._execute_todo()
             while not self._waiting and not self.peer.congested and (requests := self._decoder.take()):
                 self.service.commands_processed += len(requests)
                 self._todo = iter(requests)
@@ -167,6 +168,7 @@ class RespSession:
                         return
             if self._waiting:
                 return
+        self._todo = _NOTHING
 
     def _execute(self, request: list[bytes]) -> bytes:
         name = request[0]
@@ -193,7 +195,7 @@ class RespSession:
 
     def _hand_over(self) -> None:
         if self._output:
-            data = b"".join(self._output)
+            data = self._output[0] if len(self._output) == 1 else b"".join(self._output)
             self._output.clear()
             self._output_bytes = 0
             self.peer.send(data)
