@@ -88,6 +88,7 @@ def _recovered(config: Config, log: Log, recovery: str, close: Close) -> Broker:
         disk_watermark=config.log.disk_watermark,
         purge_hour=config.log.purge_hour,
         keys_sync=config.log.flush == "sync",
+        on_trouble=_logger.error,
     )
     core.recover(wall_clock_ms())
     if core.read_only is None:

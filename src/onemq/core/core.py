@@ -73,14 +73,14 @@ class Core:
         self.stage = stage = Stage()
         self.topics = Topics(stage, log)
         self.groups = Groups(stage, self.topics)
-        self.producers = Producers(stage)
+        self.producers = Producers(stage, self.topics)
         self.reading = Reading(log)
         self.sending = Sending(stage, self.producers)
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.receiving.on_damage = self._damaged
         self.schedule.on_lost = self._lost
-        self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.reading)
+        self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
         self.waiting = Waiting(stage)
         self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
         self.housekeeping = Housekeeping(

@@ -10,6 +10,7 @@ from crc32c import crc32c
 from onemq.core.group import BURYING, Attempt, Cursor, Group
 from onemq.core.groups import Groups
 from onemq.core.reading import Reading
+from onemq.core.sending import Sending
 from onemq.core.stage import Stage
 from onemq.core.topics import DAY_MS, Topic, TopicConfig, Topics
 from onemq.errors import Corrupt
@@ -43,10 +44,11 @@ def death_of(record: Record) -> Death | None:
 class DeadLetters:
     """Buries messages."""
 
-    def __init__(self, stage: Stage, topics: Topics, groups: Groups, reading: Reading) -> None:
+    def __init__(self, stage: Stage, topics: Topics, groups: Groups, sending: Sending, reading: Reading) -> None:
         self._stage = stage
         self._topics = topics
         self._groups = groups
+        self._sending = sending
         self._reading = reading
         groups.bury = self.bury
 
@@ -76,9 +78,8 @@ class DeadLetters:
         headers.append((DEAD, msgspec.json.encode(death)))
         topic = self.topic_of(group)
         partition = topic.choose(record[2], None)
-        self._stage.message(partition)
         # Past the checks of sending: the disk watermark must not stop a message from being set aside.
-        partition.add(self._stage.now_ms, record[2], record[3], encode_headers(headers), persistent=True)
+        self._sending.put(partition, record[3], record[2], encode_headers(headers))
 
     def topic_of(self, group: Group) -> Topic:
         """Where the dead letters of a group go; made when the first one comes."""

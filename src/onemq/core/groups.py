@@ -47,7 +47,7 @@ class Groups:
         """Groups that may have something for those who wait."""
         self.bury: Bury = lambda cursor, offset, reason: None
         """Makes a message a dead letter (deadletters.py)."""
-        topics.on_delete = self._topic_deleted
+        topics.on_delete.append(self._topic_deleted)
         self._appliers = self.appliers()
 
     # Groups and members

@@ -11,8 +11,10 @@ from typing import Any
 
 from onemq.core.entries import PRODUCED, PRODUCER, PRODUCERS_FORGET
 from onemq.core.stage import Stage
+from onemq.core.topics import Topic, Topics
 from onemq.errors import Fenced, NotFound, OutOfOrderSequence
 from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_IDLE_MS_MAX
+from onemq.message import check_name
 
 _SEQUENCE_MASK = (1 << 31) - 1
 Sent = tuple[int, int, int]
@@ -36,8 +38,9 @@ class Producer:
 class Producers:
     """All producers."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, topics: Topics) -> None:
         self._stage = stage
+        topics.on_delete.append(self._topic_deleted)
         self._by_id: dict[int, Producer] = {}
         self._by_name: dict[str, Producer] = {}
         self._next_id = 1
@@ -45,6 +48,8 @@ class Producers:
     def open(self, name: str | None = None) -> Producer:
         """A new producer, or the next epoch of a named one."""
         self._stage.check()
+        if name is not None:
+            check_name("producer", name)
         known = self._by_name.get(name) if name is not None else None
         id, epoch = (known.id, known.epoch + 1) if known else (self._next_id, 0)
         entry = (PRODUCER, id, epoch, name, self._stage.now_ms)
@@ -133,6 +138,11 @@ class Producers:
         producer.seen_ms = now_ms
         sent = producer.sent.setdefault((topic, partition), deque(maxlen=PRODUCER_BATCHES_REMEMBERED))
         sent.append((first, last, offset))
+
+    def _topic_deleted(self, topic: Topic) -> None:
+        for producer in self._by_id.values():
+            for partition in topic.partitions if producer.sent else ():
+                producer.sent.pop((topic.id, partition.number), None)
 
     def _apply_forget(self, entry: Any) -> None:
         for id in entry[1]:

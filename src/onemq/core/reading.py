@@ -6,10 +6,15 @@ from onemq.core.partition import Partition
 from onemq.errors import OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.engine import Log
-from onemq.log.records import NOT_PERSISTENT, decode, decode_at, walk
+from onemq.log.records import NOT_PERSISTENT, BatchHeader, decode, decode_at, walk
 from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
+
+
+def _is_void(partition: Partition, header: BatchHeader) -> bool:
+    """Whether the messages of a batch did not survive the restart because they were not persistent."""
+    return bool(header.attributes & NOT_PERSISTENT) and header.base_offset < partition.boot
 
 
 class Reading:
@@ -41,9 +46,8 @@ class Reading:
             next_offset = offset
             for position, header in walk(data):
                 next_offset = header.next_offset
-                if header.attributes & NOT_PERSISTENT and header.base_offset < partition.boot:
-                    continue
-                found += decode(data, position, header)
+                if not _is_void(partition, header):
+                    found += decode(data, position, header)
             if found and found[0][0] < offset:
                 found = [record for record in found if record[0] >= offset]
             then(found, next_offset if data else partition.end)
@@ -60,9 +64,11 @@ class Reading:
             nonlocal arrived
             arrived = True
             for position, header in walk(data):
+                void = _is_void(partition, header)
                 while left and left[-1] < header.next_offset:
                     offset = left.pop()
-                    record = decode_at(data, position, header, offset) if offset >= header.base_offset else None
+                    gone = void or offset < header.base_offset
+                    record = None if gone else decode_at(data, position, header, offset)
                     if record is not None:
                         found.append(record)
             if not data:

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 from onemq.core.bitmap import Bitmap
 from onemq.core.entries import RESCHEDULE, SCHEDULE, UNSCHEDULE
 from onemq.core.reading import Reading
-from onemq.core.sending import Sending
+from onemq.core.partition import Partition
+from onemq.core.sending import Sending, check_size
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.core.wheel import Wheel
-from onemq.errors import Corrupt, InvalidArgument, NotFound, TooLarge
+from onemq.errors import Corrupt, InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX
 from onemq.log.records import encode_headers
 from onemq.message import DUE, ID, TARGET, TARGET_PARTITION, Headers, Record, header, id_of
@@ -73,16 +74,15 @@ class Schedule:
         self, topic: Topic, due_ms: int, body: bytes, key: bytes | None, headers: Headers, number: int | None
     ) -> int:
         """Schedules a message for a topic; returns the id of its timer."""
+        self._sending.check()
         self._check_due(due_ms)
         if number is not None:
             topic.choose(key, number)
-        if len(body) > topic.config.message_bytes_max:
-            raise TooLarge(f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes")
+        check_size(topic, body, key, encode_headers(headers))
         own: list[tuple[bytes, bytes | None]] = [(TARGET, topic.name.encode()), (DUE, b"%d" % due_ms)]
         if number is not None:
             own.append((TARGET_PARTITION, b"%d" % number))
-        place = self._topics.ensure_schedule()
-        _, id = self._sending.send(place, body, key, encode_headers([*own, *headers]))
+        id = self._sending.put(self._partition(), body, key, encode_headers([*own, *headers]))
         entry = (SCHEDULE, id, [due_ms])
         self._apply_schedule(entry)
         self._stage.entry(entry, topic.sync)
@@ -172,11 +172,11 @@ class Schedule:
             kept = [(DUE, b"%d" % self._moved[record[0]]) if each[0] == DUE else each for each in kept]
         if header(record[4], ID) is None:
             kept.append((ID, id_of(self._partition().topic_id, 0, record).encode()))
-        self._sending.send(
-            topic, record[3] or b"", record[2], encode_headers(kept), int(number) if number is not None else None
-        )
+        # What was taken is delivered: settings may have changed since, and the headers are ours.
+        wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
+        self._sending.put(topic.choose(record[2], wanted), record[3], record[2], encode_headers(kept))
 
-    def _partition(self) -> Any:
+    def _partition(self) -> Partition:
         return self._topics.ensure_schedule().partitions[0]
 
     def _check_live(self, id: int) -> None:

@@ -4,11 +4,20 @@ from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
-from onemq.errors import OneMQError, TooLarge
+from onemq.errors import InvalidArgument, OneMQError, TooLarge
 from onemq.log.records import NO_HEADERS, check_ready_made
 
 ProducerSequence = tuple[int, int, int]
 """(producer id, epoch, sequence)"""
+
+
+def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> None:
+    """Raises `TooLarge` if key, body and headers together are more than the topic takes."""
+    size = len(body) + len(headers) - len(NO_HEADERS) + (0 if key is None else len(key))
+    if size > topic.config.message_bytes_max:
+        raise TooLarge(
+            f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, this one has {size}"
+        )
 
 
 class Sending:
@@ -32,26 +41,32 @@ class Sending:
     ) -> tuple[Partition, int]:
         """Stages one message. Returns where it will be. Raises `TooLarge`, `DiskFull`, and what the
         producer's sequence gives rise to."""
-        if self.refusal is not None:
-            raise self.refusal
-        self._stage.check()
-        if len(body) + len(headers) > topic.config.message_bytes_max:
-            raise TooLarge(
-                f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, "
-                f"this one has {len(body) + len(headers)}"
-            )
-        partition = topic.choose(key, number)
+        self.check()
+        check_size(topic, body, key, headers)
         if producer is not None:
+            if number is None and len(topic.partitions) > 1:
+                raise InvalidArgument("an idempotent producer must name the partition: sequences count in each of them")
+            partition = topic.choose(key, number)
             return partition, self._send_once(topic, partition, body, key, headers, persistent, producer)
+        partition = topic.choose(key, number)
         if partition.builder is None:
             self._stage.message(partition)
         return partition, partition.add(self._stage.now_ms, key, body, headers, persistent)
 
-    def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
-        """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""
+    def check(self) -> None:
+        """Raises if no messages are taken now."""
         if self.refusal is not None:
             raise self.refusal
         self._stage.check()
+
+    def put(self, partition: Partition, body: bytes | None, key: bytes | None, headers: bytes) -> int:
+        """Stages a message past all checks: one that the broker has taken already and moves."""
+        self._stage.message(partition)
+        return partition.add(self._stage.now_ms, key, body, headers, persistent=True)
+
+    def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
+        """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""
+        self.check()
         header = check_ready_made(batch)
         if len(batch) > topic.config.message_bytes_max:
             raise TooLarge(f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes")

@@ -103,8 +103,8 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[int, Topic] = {}
         self._next_id = 1
-        self.on_delete: Callable[[Topic], None] = lambda topic: None
-        """Told of every topic that goes, so that its groups go too."""
+        self.on_delete: list[Callable[[Topic], None]] = []
+        """Told of every topic that goes, so that what others know of it goes too."""
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_name.values()))
@@ -249,7 +249,8 @@ class Topics:
     def _apply_delete(self, entry: Any) -> None:
         topic = self._by_id.pop(entry[1])
         del self._by_name[topic.name]
-        self.on_delete(topic)
+        for told in self.on_delete:
+            told(topic)
 
     def _apply_trim(self, entry: Any) -> None:
         _, id, number, start = entry

@@ -2,9 +2,9 @@
 
 The newest readable snapshot says what was there and synced; the journal entries after it say what
 came later. Each batch of theirs is looked for at its place in its segment: there, fine; not there
-but in the journal, written again; in neither, it was never promised to survive a power cut, and it
-and what followed it unsynced in that partition are given up and reported. What no entry vouches
-for is cut off.
+but in the journal, written again; in neither, it was never promised to survive a power cut, and is
+given up and reported, with what follows it unsynced in the same segment. What no entry vouches for is
+cut off.
 
 Files go when a set says so, and sets before that one still speak of them. So the journal is looked
 through once for such sets before it is replayed.
@@ -207,9 +207,6 @@ class Recovery:
 
     def _restore_batch(self, row: Row, data: memoryview | None) -> None:
         partition = self._registry.partition(row.topic, row.partition)
-        if data is None and partition in self._lost and row.base_offset != partition.end:
-            self._give_up(partition, partition.path(row.segment))
-            return
         segment = self._segment(partition, row, data)
         if segment is None:
             return
@@ -217,7 +214,7 @@ class Recovery:
             self._copy(segment)
         header = self._find(segment, row, data)
         if header is None and not self._ahead.trims(row, data):
-            header = self._write_again(partition, segment, data)
+            header = self._write_again(partition, segment, row, data)
         if header is not None:
             segment.note(header)
             self.touched.add(segment)
@@ -233,9 +230,11 @@ class Recovery:
         self._registry.files.forget(segment.path)
         write_whole(self._disk, segment.path, [data])
 
-    def _write_again(self, partition: Partition, segment: Segment, data: memoryview | None) -> BatchHeader | None:
+    def _write_again(
+        self, partition: Partition, segment: Segment, row: Row, data: memoryview | None
+    ) -> BatchHeader | None:
         if data is None:
-            self._give_up(partition, segment.path)
+            self._give_up(partition, segment.path, row)
             return None
         segment.file.truncate(segment.size)
         segment.file.append([data])
@@ -263,7 +262,7 @@ class Recovery:
                 return None
             if data is None and last is not None and last.end <= start:
                 # An earlier start did not find this batch either, so it removed a file without kept messages.
-                self._give_up(partition, path)
+                self._give_up(partition, path, row)
                 return None
         if last is not None:
             if last.file.size() < last.size:
@@ -273,12 +272,12 @@ class Recovery:
         self._registry.files.get(path, create=True)
         return segment
 
-    def _give_up(self, partition: Partition, path: str) -> None:
+    def _give_up(self, partition: Partition, path: str, row: Row) -> None:
         self.report.lost_batches += 1
         if partition not in self._lost:
             self._lost.add(partition)
             self.report.notes.append(
-                f"{path}: unsynced messages from offset {partition.end} on were lost (the topic is async)"
+                f"{path}: unsynced messages from offset {row.base_offset} on were lost (the topic is async)"
             )
 
     def _check_files(self) -> None:

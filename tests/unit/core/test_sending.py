@@ -38,7 +38,7 @@ def test_a_due_time_that_has_come_means_now(broker: Broker) -> None:
 
 def test_a_message_may_be_as_large_as_its_topic_allows_and_no_larger(broker: Broker) -> None:
     broker.topic(message_bytes_max=100)
-    broker.send(b"x" * 99)
+    broker.send(b"x" * 100)
     with broker.turn() as core, pytest.raises(TooLarge, match="up to 100 bytes"):
         core.send("t", b"x" * 101)
     assert broker.core.topics.get("t").partitions[0].end == 1

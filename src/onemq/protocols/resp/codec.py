@@ -13,6 +13,7 @@ was not a plain request, the slice is decoded again by `CarefulDecoder`, which h
 
 import re
 from collections import deque
+from os import urandom
 
 import hiredis
 
@@ -25,8 +26,8 @@ _IDLE_BYTES = 4 * 1024
 _GIANT_LIST = re.compile(rb"\*[0-9]{5}")
 _DIGITS = b"0123456789"
 _STAR = ord("*")
-_MARK = b":-4991253021874496219\r\n"
-_MARK_VALUE = -4991253021874496219
+_MARK_VALUE = int.from_bytes(urandom(7))  # no client can know it
+_MARK = b":%d\r\n" % _MARK_VALUE
 _MORE = object()
 _join = b"".join
 

@@ -101,7 +101,7 @@ class TestRequests:
         assert decode(kind(), single_bytes(data)) == expected
 
     def test_cut_in_two_anywhere(self, kind: type[RequestDecoder], data: bytes, expected: Outcome) -> None:
-        step = len(data) // 200 + 1
+        step = len(data) // 50 + 1 if len(data) > 1_000 else 1
         for cut in range(1, len(data), step):
             assert decode(kind(), [data[:cut], data[cut:]]) == expected, cut
 
@@ -173,7 +173,6 @@ def test_what_is_fed_before_it_is_asked_for_is_kept_in_order() -> None:
 PARTS = [
     *(b"\r\n", b"*", b"$", b"*1\r\n", b"$4\r\n", b"PING", b"\r\n*2\r\n", b"x", b"0", b"-1", b"12345", b"\0"),
     *(b"*100000\r\n", b":5\r\n", b"_\r\n", b"#f\r\n", b"%1\r\n", b">1\r\n", b" ", b'"', b"*0\r\n", b"\xff"),
-    b":-4991253021874496219\r\n",
 ]
 
 

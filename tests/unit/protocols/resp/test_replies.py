@@ -1,0 +1,60 @@
+"""Replies: the bytes of both versions, read back by hiredis."""
+
+import math
+
+import hiredis
+import pytest
+
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.replies import RESP2, RESP3, Replies
+
+BOTH = [
+    (replies.OK, b"+OK\r\n"),
+    (replies.simple("PONG"), b"+PONG\r\n"),
+    (replies.error("ERR no such key"), b"-ERR no such key\r\n"),
+    (replies.error("ERR two\r\nlines"), b"-ERR two  lines\r\n"),
+    (replies.error(b"ERR \xff".decode(errors="surrogateescape")), b"-ERR \xff\r\n"),
+    (replies.integer(-42), b":-42\r\n"),
+    (replies.bulk(b""), b"$0\r\n\r\n"),
+    (replies.bulk(b"a\r\nb"), b"$4\r\na\r\nb\r\n"),
+    (replies.text("grün"), b"$5\r\ngr\xc3\xbcn\r\n"),
+    (replies.array([]), b"*0\r\n"),
+    (replies.array([replies.integer(1), replies.array([])]), b"*2\r\n:1\r\n*0\r\n"),
+]
+ITEMS = [replies.integer(1), replies.integer(2)]
+DIFFERENT = {
+    "null": (RESP2.null, b"$-1\r\n", RESP3.null, b"_\r\n"),
+    "null array": (RESP2.null_array, b"*-1\r\n", RESP3.null_array, b"_\r\n"),
+    "map": (RESP2.map([(ITEMS[0], ITEMS[1])]), b"*2\r\n:1\r\n:2\r\n", RESP3.map([(ITEMS[0], ITEMS[1])]), b"%1\r\n:1\r\n:2\r\n"),
+    "set": (RESP2.set(ITEMS), b"*2\r\n:1\r\n:2\r\n", RESP3.set(ITEMS), b"~2\r\n:1\r\n:2\r\n"),
+    "push": (RESP2.push(ITEMS), b"*2\r\n:1\r\n:2\r\n", RESP3.push(ITEMS), b">2\r\n:1\r\n:2\r\n"),
+    "double": (RESP2.double(1.5), b"$3\r\n1.5\r\n", RESP3.double(1.5), b",1.5\r\n"),
+    "true": (RESP2.boolean(True), b":1\r\n", RESP3.boolean(True), b"#t\r\n"),
+    "false": (RESP2.boolean(False), b":0\r\n", RESP3.boolean(False), b"#f\r\n"),
+    "verbatim": (RESP2.verbatim("hi"), b"$2\r\nhi\r\n", RESP3.verbatim("hi"), b"=6\r\ntxt:hi\r\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("got", "expected"), BOTH)
+def test_forms_that_both_versions_share(got: bytes, expected: bytes) -> None:
+    assert got == expected
+
+
+@pytest.mark.parametrize(("got2", "expected2", "got3", "expected3"), DIFFERENT.values(), ids=DIFFERENT.keys())
+def test_forms_that_differ(got2: bytes, expected2: bytes, got3: bytes, expected3: bytes) -> None:
+    assert (got2, got3) == (expected2, expected3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 0.1, 1e300, 3.0000000000000004, math.inf, -math.inf])
+def test_a_double_comes_back_exactly(value: float) -> None:
+    reader = hiredis.Reader()
+    reader.feed(RESP3.double(value))
+    assert reader.gets() == value
+
+
+@pytest.mark.parametrize("form", [RESP2, RESP3])
+def test_a_client_reads_what_we_nest(form: Replies) -> None:
+    reader = hiredis.Reader()
+    reader.feed(form.map([(replies.text("a"), replies.array([form.null, replies.bulk(b"x")]))]))
+    pair = (b"a", [None, b"x"])
+    assert reader.gets() == (list(pair) if form is RESP2 else dict([pair]))
