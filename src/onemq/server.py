@@ -23,7 +23,7 @@ import onemq
 from onemq.config import MEMORY, Config, LogSettings, TopicSettings
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
-from onemq.errors import ConfigError, OneMQError
+from onemq.errors import ConfigError, FolderError, OneMQError
 from onemq.limits import RESERVED_FILES
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Log
@@ -63,7 +63,12 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
         return _recovered(config, MemoryLog(), "nothing is kept", _nothing_to_close)
     folder = Path(config.log.data)
     disk, lock = OsDisk(folder), FolderLock(folder)
-    check_format(disk)
+    try:
+        check_format(disk)
+    except OSError as problem:
+        raise FolderError(
+            f"cannot use the data folder {folder}: {problem.strerror}; give it rights or choose another one with --data"
+        ) from None
     lock.take()
     threads = BackgroundThreads(loop)
     log = LocalLog(
@@ -135,7 +140,7 @@ def _describe(report: Report) -> str:
     if report.damage:
         return "stored data is damaged, so OneMQ only reads"
     if report.clean:
-        return "stopped cleanly before, nothing to replay" if report.snapshot else "nothing there yet"
+        return "nothing to replay"
     return f"{report.entries} entries replayed, {report.torn_bytes} unfinished bytes cut off"
 
 

@@ -4,6 +4,7 @@ The page is parsed, not searched: byte tables are compared field by field with t
 the module docstrings, names with constants, and the paths with a folder that a broker has written.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -19,10 +20,11 @@ from onemq.core.core import Core
 from onemq.core.group import GroupConfig
 from onemq.core.keyspace import entries as keyspace_entries
 from onemq.core.topics import TopicConfig
-from onemq.log import folder, index, journal, records, sets, snapshot
+from onemq.log import distrust, folder, index, journal, records, sets, snapshot
 from onemq.log.disk import OsDisk
 from onemq.log.engine import TopicPlace, WriteSet
 from onemq.log.local import LocalLog
+from onemq.log.repair import QUARANTINE, repair
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "storage-format.md").read_text()
@@ -51,7 +53,8 @@ def section(title: str, page: str = PAGE) -> str:
 def tables(text: str) -> Iterator[list[Row]]:
     """The rows of each table, without its head; cells without code marks."""
     for block in re.findall(r"(?:^\|.*\n)+", text + "\n", re.MULTILINE):
-        yield [[cell.strip().replace("`", "") for cell in line.strip("|\n ").split("|")] for line in block.splitlines()][2:]
+        lines = [line.strip().strip("|").replace("`", "") for line in block.splitlines()]
+        yield [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 
 
 def table(title: str, page: str = PAGE) -> list[Row]:
@@ -191,7 +194,24 @@ def test_every_file_that_a_broker_leaves_is_in_the_table(tmp_path: Path) -> None
         matching = [pattern for pattern in patterns if re.fullmatch(as_expression(pattern), path)]
         assert len(matching) == 1, path
         met.update(matching)
-    assert set(patterns) - met == {folder.LOCK_FILE, "sync-failed"}
+    assert {pattern for pattern in set(patterns) - met if not pattern.startswith(QUARANTINE)} == {
+        folder.LOCK_FILE,
+        distrust.PATH,
+    }
+
+
+def test_what_a_repair_puts_aside_is_in_the_table(tmp_path: Path) -> None:
+    with_broker(tmp_path)
+    (journal_file,) = (tmp_path / journal.FOLDER).iterdir()
+    segment = max(tmp_path.glob("topics/*/*.log"))
+    os.truncate(segment, segment.stat().st_size // 2)
+    journal_file.unlink()
+    repair(OsDisk(tmp_path), "20260131-120000")
+    aside = [path.relative_to(tmp_path).as_posix() for path in (tmp_path / QUARANTINE).rglob("*") if path.is_file()]
+    patterns = [row[0] for row in table("The data folder") if row[0].startswith(QUARANTINE)]
+    assert aside
+    for path in aside:
+        assert any(re.fullmatch(as_expression(pattern), path) for pattern in patterns), path
 
 
 def test_the_lines_of_python_show_a_folder(
@@ -241,7 +261,8 @@ def as_number(text: str) -> int:
 def as_expression(pattern: str) -> str:
     """A path with <places> as a regular expression."""
     digits = {"<sequence>": r"\d{20}", "<base>": r"\d{20}", "<partition>": r"\d+", "<id>": r"\d+", "<n>": r"\d+"}
-    expression = re.escape(pattern).replace("<name>", "[^/]+")
+    digits |= {"<time>": r"\d{8}-\d{6}", "<position>": r"\d+"}
+    expression = re.escape(pattern).replace("<name>", "[^/]+").replace("<path>", ".+")
     for place, digit in digits.items():
         expression = expression.replace(place, digit)
     return expression

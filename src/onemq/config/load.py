@@ -95,9 +95,10 @@ def _value(value: object, kind: Any, refuse: Refuse) -> Any:
     if value == OFF and NoneType in kinds:
         return None
     (wanted,) = (each for each in kinds if each is not NoneType)
+    written = _how_written(wanted)
     try:
-        return msgspec.convert(value, wanted, dec_hook=lambda custom, value: custom.parse(value))
-    except msgspec.ValidationError:
+        return written.parse(value) if written else msgspec.convert(value, wanted)
+    except (ValueError, msgspec.ValidationError):
         off = f', or "{OFF}"' if NoneType in kinds else ""
         refuse(f"{_shown(value)} is not accepted; write {_accepted(wanted)}{off}")
 
@@ -106,13 +107,19 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
+def _how_written(kind: Any) -> Any:
+    """What parses a value of this type, if it has a form of its own."""
+    notes = (kind, *getattr(kind, "__metadata__", ()))
+    return next((note for note in notes if hasattr(note, "parse")), None)
+
+
 def _accepted(kind: Any) -> str:
     """What one can write for a value of this type."""
+    if written := _how_written(kind):
+        return str(written.accepted())
     if get_origin(kind) is Literal:
         return " or ".join(f'"{choice}"' for choice in get_args(kind))
-    for note in getattr(kind, "__metadata__", ()):
-        return str(note.description)
-    return "true or false" if kind is bool else str(kind.accepted())
+    return "true or false" if kind is bool else str(kind.__metadata__[0].description)
 
 
 def _suggestion(name: str, known: list[str]) -> str:

@@ -29,7 +29,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     log_format: Literal["readable", "json"] = "readable"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     max_connections: Count = 10_000
-    drain_timeout_ms: DrainMilliseconds = field(default=DrainMilliseconds(10_000), name="drain_timeout")
+    drain_timeout_ms: DrainMilliseconds = field(default=10_000, name="drain_timeout")
 
 
 class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,14 +37,14 @@ class LogSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
     data: Folder = "./onemq-data"
     flush: Flush = "sync"
-    journal_bytes: JournalBytes = JournalBytes(64 * MIB)
-    segment_bytes: SegmentBytes = SegmentBytes(128 * MIB)
-    index_interval_bytes: IndexIntervalBytes = IndexIntervalBytes(4 * KIB)
+    journal_bytes: JournalBytes = 64 * MIB
+    segment_bytes: SegmentBytes = 128 * MIB
+    index_interval_bytes: IndexIntervalBytes = 4 * KIB
     disk_watermark: Share = 0.88
     purge_hour: Hour | None = None
     retention_ms: RetentionMilliseconds | None = field(default=None, name="retention")
     retention_bytes: Bytes | None = None
-    max_message_bytes: MessageBytes = MessageBytes(MESSAGE_BYTES_MAX)
+    max_message_bytes: MessageBytes = MESSAGE_BYTES_MAX
 
 
 class RespSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,15 +1,24 @@
 """Values as people write them in the configuration: durations, sizes, addresses.
 
-Each type is what the program uses (an int, a str), knows its range, and tells what one may write.
+A type here is what the program uses, an int or a str, with a note of how it is written: what is
+accepted, and how that is parsed.
 """
 
 import re
-from typing import Annotated, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from onemq.limits import KIB, MESSAGE_BYTES_CEILING, MIB, PARTITIONS_MAX
-from onemq.units import DURATION_MS_MAX, format_bytes, format_duration, parse_bytes, parse_duration_ms
+from onemq.units import (
+    BYTES_MAX,
+    DURATION_MS_MAX,
+    format_bytes,
+    format_duration,
+    parse_bytes,
+    parse_duration_ms,
+)
 
 GIB = 1024 * MIB
 MEMORY = ":memory:"
@@ -18,58 +27,46 @@ OFF = "off"
 """Stands for the value of a key that can be switched off."""
 
 
-class Milliseconds(int):
-    """A duration, written like "10s"."""
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Milliseconds, written like "10s"."""
 
-    least: ClassVar[int] = 0
-    most: ClassVar[int] = DURATION_MS_MAX
+    least_ms: int = 0
+    most_ms: int = DURATION_MS_MAX
 
-    @classmethod
-    def accepted(cls) -> str:
-        return f'a duration from "{format_duration(cls.least)}" to "{format_duration(cls.most)}"'
+    def accepted(self) -> str:
+        return f'a duration from "{format_duration(self.least_ms)}" to "{format_duration(self.most_ms)}"'
 
-    @classmethod
-    def parse(cls, value: object) -> "Milliseconds":
-        return cls(_in_range(cls, parse_duration_ms(_text_or_number(value))))
-
-
-class Bytes(int):
-    """A size, written like "64MiB"."""
-
-    least: ClassVar[int] = 1
-    most: ClassVar[int] = 1024 * GIB * 1024
-
-    @classmethod
-    def accepted(cls) -> str:
-        return f'a size from "{format_bytes(cls.least)}" to "{format_bytes(cls.most)}"'
-
-    @classmethod
-    def parse(cls, value: object) -> "Bytes":
-        return cls(_in_range(cls, parse_bytes(_text_or_number(value))))
+    def parse(self, value: object) -> int:
+        return _in_range(parse_duration_ms(_text_or_number(value)), self.least_ms, self.most_ms)
 
 
-class DrainMilliseconds(Milliseconds):
-    most = 3_600_000
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Bytes, written like "64MiB"."""
+
+    least_bytes: int = 1
+    most_bytes: int = BYTES_MAX
+
+    def accepted(self) -> str:
+        if self.most_bytes == BYTES_MAX:
+            return f'a size such as "10GiB", at least "{format_bytes(self.least_bytes)}"'
+        return f'a size from "{format_bytes(self.least_bytes)}" to "{format_bytes(self.most_bytes)}"'
+
+    def parse(self, value: object) -> int:
+        return _in_range(parse_bytes(_text_or_number(value)), self.least_bytes, self.most_bytes)
 
 
-class RetentionMilliseconds(Milliseconds):
-    least = 1_000
+def _text_or_number(value: object) -> str | int:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ValueError("neither text nor a whole number")
 
 
-class JournalBytes(Bytes):
-    least, most = 1 * MIB, 16 * GIB
-
-
-class SegmentBytes(Bytes):
-    least, most = 4 * KIB, 2 * GIB
-
-
-class IndexIntervalBytes(Bytes):
-    least, most = 128, 1 * MIB
-
-
-class MessageBytes(Bytes):
-    most = MESSAGE_BYTES_CEILING
+def _in_range(value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise ValueError("out of range")
+    return value
 
 
 class Address(str):
@@ -98,21 +95,16 @@ class Address(str):
         return int(self.rpartition(":")[2])
 
 
+DrainMilliseconds = Annotated[int, Duration(0, 3_600_000)]
+RetentionMilliseconds = Annotated[int, Duration(1_000)]
+Bytes = Annotated[int, Size()]
+JournalBytes = Annotated[int, Size(1 * MIB, 16 * GIB)]
+SegmentBytes = Annotated[int, Size(4 * KIB, 2 * GIB)]
+IndexIntervalBytes = Annotated[int, Size(128, 1 * MIB)]
+MessageBytes = Annotated[int, Size(1, MESSAGE_BYTES_CEILING)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Partitions = Annotated[int, Meta(ge=1, le=PARTITIONS_MAX, description=f"a whole number from 1 to {PARTITIONS_MAX}")]
 Hour = Annotated[int, Meta(ge=0, le=23, description="an hour from 0 to 23")]
 Share = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
 Folder = Annotated[str, Meta(min_length=1, description=f'a folder, or "{MEMORY}"')]
 Flush = Literal["sync", "async"]
-
-
-def _text_or_number(value: object) -> str | int:
-    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise ValueError("neither text nor a whole number")
-
-
-def _in_range(kind: type[Milliseconds] | type[Bytes], value: int) -> int:
-    if not kind.least <= value <= kind.most:
-        raise ValueError("out of range")
-    return value

@@ -24,7 +24,7 @@ from onemq.core.start import Start, positions
 from onemq.core.topics import Topics
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
-from onemq.errors import Corrupt
+from onemq.errors import Corrupt, FolderError, InvalidArgument
 from onemq.log.engine import Done, Log
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Headers
@@ -78,9 +78,9 @@ class Core:
         self.sending = Sending(stage, self.producers)
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
-        self.receiving.on_damage = self._damaged
-        self.schedule.on_lost = self._lost
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
+        self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
+        self.schedule.on_lost = self._lost
         self.waiting = Waiting(stage)
         self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
         self.housekeeping = Housekeeping(
@@ -97,6 +97,7 @@ class Core:
     def tick(self, now_ms: int) -> int | None:
         """Begins a turn: does what is due. Returns when it must be called again at the latest."""
         self.stage.now_ms = self.keys.now_ms = now_ms
+        # First, while nothing is staged: what cleaning removes must not rest on what the log does not have yet.
         due_ms: int | None = self.housekeeping.tick(now_ms)
         if self.stage.refusal is None:
             if self._last_run_goes_on:
@@ -156,7 +157,10 @@ class Core:
         self, topic: str, name: str, start: Start, then: Callable[[], None] = lambda: None, **settings: Any
     ) -> None:
         """Makes a group that begins at a starting point; `then` is called when it is there."""
-        config = GroupConfig(**settings)
+        try:
+            config = msgspec.convert(settings, GroupConfig)
+        except msgspec.ValidationError as problem:
+            raise InvalidArgument(f"group {name!r}: {problem}") from None
 
         def found(places: list[int]) -> None:
             self.groups.create(topic, name, places, config)
@@ -203,10 +207,8 @@ class Core:
         state, sets = self.log.replay()
         if state is not None:
             self._load(state)
-        appliers = self._appliers
         for entries in sets:
-            for entry in entries:
-                appliers[entry[0]](entry)  # type: ignore[index]
+            self._apply(entries)
         self.topics.place_all()
         self.groups.clamp()
 
@@ -217,13 +219,23 @@ class Core:
             self.log.checkpoint(self.dump())
         self._last_run_goes_on = True  # its leases end with the first turn that can write
 
+    def _apply(self, entries: list[list[Any]]) -> None:
+        for entry in entries:
+            applier = self._appliers.get(entry[0])
+            if applier is None:
+                raise FolderError(f"the log has entries of kind {entry[0]}, which this OneMQ does not know: upgrade")
+            applier(entry)
+
     def reset(self) -> None:
-        """After a failed flush: forgets what the log does not have. Those who wait are told."""
-        now_ms = self.stage.now_ms
+        """After a failed flush: forgets what the log does not have. Those who wait are told; members stay."""
+        now_ms, last_run_goes_on = self.stage.now_ms, self._last_run_goes_on
+        boots = self.topics.boots()
         self.groups.release_all()
         self.waiting.release_all()
         self._build()
         self.recover(now_ms)
+        self.topics.set_boots(boots)
+        self._last_run_goes_on = last_run_goes_on
 
     def dump(self) -> bytes:
         """The state in bytes."""
@@ -231,7 +243,8 @@ class Core:
 
     def _load(self, state: bytes) -> None:
         version, *dumps = msgspec.msgpack.decode(state)
-        assert version == STATE_VERSION, f"state version {version}"
+        if version > STATE_VERSION:
+            raise FolderError(f"the state has format {version}, newer than this OneMQ reads ({STATE_VERSION}): upgrade")
         for part, dump in zip(self._parts, dumps, strict=True):
             part.load(dump)
 

@@ -4,6 +4,8 @@ A dead letter goes to a topic of its own, with key, body, headers and id as they
 that tells why, whence and after what history. That and the acknowledgement of the original are one set.
 """
 
+from collections.abc import Callable
+
 import msgspec
 from crc32c import crc32c
 
@@ -50,6 +52,7 @@ class DeadLetters:
         self._groups = groups
         self._sending = sending
         self._reading = reading
+        self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
         groups.bury = self.bury
 
     def bury(self, cursor: Cursor, offset: int, reason: str) -> None:
@@ -68,8 +71,9 @@ class DeadLetters:
 
         try:
             self._reading.records_at(cursor.partition, [offset], found)
-        except Corrupt:
-            found([])  # whoever handed it out was told of the damage
+        except Corrupt as damage:
+            self.on_damage(cursor, damage)
+            found([])
 
     def _write(self, group: Group, cursor: Cursor, record: Record, death: Death) -> None:
         headers = [each for each in record[4] if each[0] != DEAD]

@@ -6,7 +6,7 @@ before `next` is acknowledged: the acknowledged set takes no memory, and offsets
 (compacted, void) need no bookkeeping.
 """
 
-from collections import deque
+from collections import OrderedDict
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,9 @@ import msgspec
 
 from onemq.core.partition import Partition
 from onemq.core.redelivery import Redelivery, from_entry
-from onemq.message import Record
+from onemq.errors import InvalidArgument
+from onemq.message import Record, check_name
+from onemq.units import DURATION_MS_MAX
 
 if TYPE_CHECKING:
     from onemq.core.receiving import Receive
@@ -36,6 +38,21 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where dead letters go; none: a topic of the group's own."""
     lease_ms: int = 0
     """Give a delivery back when it is not acknowledged in this time; 0: never while its member lives."""
+
+    def check(self, topic: str) -> None:
+        """Raises `InvalidArgument` for settings that make no sense for a group of that topic."""
+        try:
+            from_entry(self.policy or ["immediate"])
+        except (TypeError, ValueError):
+            raise InvalidArgument(f"this is not a redelivery policy: {self.policy}") from None
+        if not 0 <= self.lease_ms <= DURATION_MS_MAX:
+            raise InvalidArgument(f"lease_ms must be 0 to {DURATION_MS_MAX}, not {self.lease_ms}")
+        if self.dead_topic is not None:
+            check_name("topic", self.dead_topic)
+            if self.dead_topic.startswith("__"):
+                raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {self.dead_topic!r}")
+            if self.dead_topic == topic:
+                raise InvalidArgument(f"the dead letters of a group cannot go to its own topic {topic!r}")
 
 
 class Member:
@@ -188,7 +205,7 @@ class Group:
         self.name = name
         self.cursors: list[Cursor] = []
         self.members: dict[str, Member] = {}
-        self.waiting: deque[Receive] = deque()
+        self.waiting: OrderedDict[Receive, None] = OrderedDict()
         """Receivers that found nothing, longest waiting first."""
         self.rotation = 0
         self.set_config(config)

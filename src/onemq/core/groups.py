@@ -1,5 +1,6 @@
 """All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,6 +27,7 @@ from onemq.core.wheel import Wheel
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, HISTORY_MAX, REASON_CHARACTERS_MAX
 from onemq.message import check_name
+from onemq.units import DURATION_MS_MAX
 
 Bury = Callable[[Cursor, int, str], None]
 
@@ -59,6 +61,15 @@ class Groups:
             raise NotFound(f"topic {topic!r} has no group {name!r}: create it first")
         return group
 
+    def has(self, group: Group) -> bool:
+        """Whether the group still exists."""
+        return self._by_id.get(group.id) is group
+
+    def check(self, group: Group) -> None:
+        """Raises `NotFound` if the group is gone: whoever uses one may have held it for long."""
+        if not self.has(group):
+            raise NotFound(f"topic {group.topic.name!r} has no group {group.name!r} any more")
+
     def create(self, topic: str, name: str, positions: list[int], config: GroupConfig | None = None) -> Group:
         """Makes a group that starts at a position in each partition."""
         check_name("group", name)
@@ -66,17 +77,22 @@ class Groups:
         if name in found.groups:
             raise AlreadyExists(f"topic {topic!r} has a group {name!r} already")
         self._stage.check()
-        entry = (GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config or GroupConfig()))
+        config = config or GroupConfig()
+        config.check(topic)
+        entry = (GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config))
         self._apply_create(entry)
         self._stage.entry(entry, found.sync)
         return found.groups[name]
 
     def alter(self, group: Group, config: GroupConfig) -> None:
         """Changes settings."""
+        self.check(group)
+        config.check(group.topic.name)
         self._do((GROUP_ALTER, group.id, msgspec.to_builtins(config)), group)
 
     def delete(self, group: Group) -> None:
         """Removes a group; its position and what was in flight are forgotten."""
+        self.check(group)
         self._do((GROUP_DELETE, group.id), group)
         self._release_waiting(group)
 
@@ -90,6 +106,7 @@ class Groups:
 
     def join(self, group: Group, name: str, leased: bool) -> Member:
         """Makes a member known. A leased one gives its deliveries back when it leaves or dies."""
+        self.check(group)
         check_name("member", name)
         member = group.members.get(name)
         if member is None or member.leased != leased:
@@ -98,6 +115,7 @@ class Groups:
 
     def leave(self, group: Group, name: str, reason: str = "the member left") -> int:
         """Removes a member; returns how many deliveries it gave back."""
+        self.check(group)
         member = group.members.get(name)
         if member is None:
             return 0
@@ -109,6 +127,15 @@ class Groups:
         return len(given_back)
 
     # Deliveries
+
+    def check_receiver(self, group: Group, member: str, number: int | None) -> None:
+        """Raises if nothing can be handed out like this."""
+        if number is None:
+            self.check(group)
+        else:
+            self._cursor(group, number)
+        if member not in group.members:
+            check_name("member", member)
 
     def acknowledge(self, group: Group, number: int, offsets: list[int]) -> int:
         """Those messages are done. Returns how many of them were not before."""
@@ -126,6 +153,8 @@ class Groups:
     def fail(self, group: Group, number: int, offsets: Iterable[int], reason: str, delay_ms: int | None = None) -> int:
         """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter."""
         cursor = self._cursor(group, number)
+        if delay_ms is not None and not 0 <= delay_ms <= DURATION_MS_MAX:
+            raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
         reason = reason[:REASON_CHARACTERS_MAX]
         failed = 0
         for offset in sorted(set(offsets)):
@@ -133,7 +162,7 @@ class Groups:
             if delivery is None or delivery.member is None:
                 continue
             failed += 1
-            delay = group.policy.delay_ms(delivery.count, offset) if group.policy else 0
+            delay = group.policy.delay_ms(max(delivery.count, 1), offset) if group.policy else 0
             due_ms = READY if delay is None else delay if delay_ms is None else delay_ms
             self._return(cursor, [offset], due_ms and self._stage.now_ms + due_ms, reason)
             if delay is None:
@@ -160,8 +189,10 @@ class Groups:
     def claim(
         self, group: Group, number: int, offsets: Iterable[int], member: str, idle_ms_min: int = 0, counts: bool = True
     ) -> list[int]:
-        """Hands deliveries that were idle for long enough to another member; returns which."""
-        cursor = self._cursor(group, number)
+        """Hands deliveries that were idle for long enough to another member; returns which. If it counts, those
+        that were handed out as often as allowed become dead letters instead."""
+        self.check_receiver(group, member, number)
+        cursor = group.cursors[number]
         now_ms = self._stage.now_ms
         claimed = [
             offset
@@ -170,6 +201,8 @@ class Groups:
             and delivery.due_ms != BURYING
             and now_ms - delivery.since_ms >= idle_ms_min
         ]
+        if counts:
+            claimed = [offset for offset in claimed if not self._bury_if_worn_out(cursor, offset)]
         if claimed:
             self.join(group, member, group.members[member].leased if member in group.members else False)
             self.hand(cursor, member, claimed, counts)
@@ -385,7 +418,7 @@ class Groups:
             owner = old.member.name if old.member else ""
             history = (*history, (old.since_ms, owner, now_ms, reason))[-HISTORY_MAX:]
         old.release()
-        self._park(offset, Delivery(cursor, None, [offset], now_ms, old.count - uncount, history, due_ms))
+        self._park(offset, Delivery(cursor, None, [offset], now_ms, max(old.count - uncount, 0), history, due_ms))
 
     def _park(self, offset: int, delivery: Delivery) -> None:
         """The message belongs to nobody: ready at once, or when it is due."""
@@ -413,6 +446,18 @@ class Groups:
         if delivery is not None and is_exhausted(cursor, delivery):
             self.bury(cursor, offset, reason or (delivery.history[-1][3] if delivery.history else ""))
 
+    def _bury_if_worn_out(self, cursor: Cursor, offset: int) -> bool:
+        """Makes a delivery that is to be claimed a dead letter if one more would be over the allowed count."""
+        delivery = cursor.unacknowledged[offset]
+        most = cursor.group.policy.max_deliveries if cursor.group.policy else None
+        if most is None or delivery.count < most:
+            return False
+        owner = f" from {delivery.member.name!r}" if delivery.member else ""
+        reason = f"claimed{owner}, but handed out as often as allowed"
+        self._return(cursor, [offset], READY, reason)
+        self.bury(cursor, offset, reason)
+        return True
+
     def _is_held(self, cursor: Cursor, offset: int) -> bool:
         delivery = cursor.unacknowledged.get(offset)
         return delivery is not None and delivery.member is not None
@@ -421,13 +466,15 @@ class Groups:
         return group.members.get(name) or group.members.setdefault(name, Member(name, leased=False))
 
     def _cursor(self, group: Group, number: int) -> Cursor:
+        self.check(group)
         if not 0 <= number < len(group.cursors):
             raise InvalidArgument(f"topic {group.topic.name!r} has no partition {number}")
         return group.cursors[number]
 
     def _release_waiting(self, group: Group) -> None:
-        while group.waiting:
-            group.waiting.popleft().finish()
+        waiting, group.waiting = group.waiting, OrderedDict()  # those who are told may ask again
+        for request in waiting:
+            request.finish()
 
 
 def _held(member: Member) -> list[tuple[Cursor, int]]:

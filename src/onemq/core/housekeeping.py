@@ -7,18 +7,22 @@ they are what makes room.
 
 from collections.abc import Callable
 
+from onemq.core.group import Cursor
+from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.schedule import Schedule
 from onemq.core.sending import Sending
 from onemq.core.stage import Stage
 from onemq.core.topics import DAY_MS, SCHEDULE_NAME, Topic, Topics
 from onemq.errors import DiskFull
-from onemq.log.engine import Log
+from onemq.log.engine import Keep, Log
 
 ROUND_MS = 5_000
 DISK_CHECK_MS = 1_000
 CLEAN_ROUND_MS = 60_000
 HOUR_MS = 3_600_000
+CLEAN_MESSAGES_MIN = 1_000
+"""Fewer messages than this are not worth rewriting a segment."""
 
 
 class Housekeeping:
@@ -45,6 +49,8 @@ class Housekeeping:
         self._purge_hour = purge_hour
         self._next_ms: dict[Callable[[int], None], int] = {}
         self._cleaning = 0
+        self._kept: dict[tuple[int, int], tuple[int, int]] = {}
+        """(topic, partition) -> how many messages the last cleaning kept, and where the partition ended then."""
         self._rounds: list[tuple[int, Callable[[int], None]]] = [
             (DISK_CHECK_MS, self._check_disk),
             (ROUND_MS, self._make_room),
@@ -110,21 +116,33 @@ class Housekeeping:
             return
         for topic in self._topics:
             for partition in topic.partitions:
-                if topic.config.compact and not partition.all_staged:
+                if partition.all_staged:
+                    continue
+                if topic.config.compact:
                     self._cleaning += 1
                     self._log.compact(topic.id, partition.number, now_ms - DAY_MS, self._cleaned)
-        self._clean_schedule()
+                elif topic.name == SCHEDULE_NAME:
+                    self._clean_unneeded(partition, len(self._schedule), self._schedule.live_copy())
+                elif topic.config.kind == "queue" and topic.groups:
+                    cursors = [group.cursors[partition.number] for group in topic.groups.values()]
+                    needed = sum(cursor.lag for cursor in cursors)
+                    self._clean_unneeded(partition, needed, needed_by(cursors))
 
-    def _clean_schedule(self) -> None:
-        """Rewrites the schedule when most of what it stores was delivered, but something old was not."""
-        place = self._topics.find(SCHEDULE_NAME)
-        if place is None:
-            return
-        partition = place.partitions[0]
-        stored = partition.end - partition.start
-        if stored > 2 * len(self._schedule) + 1000:
+    def _clean_unneeded(self, partition: Partition, needed: int, keep: Keep) -> None:
+        """Rewrites a partition when most of what it stores is done, but something old is not."""
+        place = (partition.topic_id, partition.number)
+        needed_then, end_then = self._kept.get(place, (0, partition.start))
+        stored = needed_then + partition.end - max(end_then, partition.start)
+        if stored > 2 * needed + CLEAN_MESSAGES_MIN:
+            self._kept[place] = (needed, partition.end)
             self._cleaning += 1
-            self._log.clean(place.id, 0, self._schedule.live_copy(), self._cleaned)
+            self._log.clean(*place, keep, self._cleaned)
 
     def _cleaned(self, freed_bytes: int) -> None:
         self._cleaning -= 1
+
+
+def needed_by(cursors: list[Cursor]) -> Keep:
+    """Says of each offset whether some group still needs it, as of now; can be asked on another thread."""
+    frozen = [(cursor.next, frozenset(cursor.unacknowledged)) for cursor in cursors]
+    return lambda offset: any(offset >= following or offset in pending for following, pending in frozen)

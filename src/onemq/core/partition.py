@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from onemq.log.records import NOT_PERSISTENT, BatchBuilder, placed_at
+from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, placed_at, read_header
 
 if TYPE_CHECKING:
     from onemq.core.waiting import Wait
@@ -39,7 +39,7 @@ class Partition:
         self.builder: BatchBuilder | None = None
         self.sealed: list[Staged] = []
         self.journaled = False
-        self.waiting: list[Wait] = []
+        self.waiting: dict[Wait, None] = {}
         """Readers that reached the end."""
         self._attributes = 0
 
@@ -84,11 +84,24 @@ class Partition:
                 size += len(data)
         return b"".join(found)
 
+    def staged_at(self, timestamp_ms: int) -> int:
+        """The first staged offset of that time or later; the end if there is none."""
+        self.seal()
+        for _, _, data in self.sealed:
+            for record in decode(data, 0, read_header(data)):
+                if record[1] >= timestamp_ms:
+                    return record[0]
+        return self.end
+
+    @property
+    def logged_end(self) -> int:
+        """The end of what the log has; what follows is staged."""
+        return self.sealed[0][0] if self.sealed else self.builder.base_offset if self.builder else self.end
+
     @property
     def all_staged(self) -> bool:
         """Whether the log has none of its messages yet."""
-        first = self.sealed[0][0] if self.sealed else self.builder.base_offset if self.builder else self.end
-        return first == self.start
+        return self.logged_end == self.start
 
     @property
     def staged_bytes(self) -> int:

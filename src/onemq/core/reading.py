@@ -1,9 +1,10 @@
 """Reading: records by offset, from the log and from what this turn has staged."""
 
 from collections.abc import Callable
+from operator import lt
 
 from onemq.core.partition import Partition
-from onemq.errors import OffsetOutOfRange
+from onemq.errors import Corrupt, InvalidArgument, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.engine import Log
 from onemq.log.records import NOT_PERSISTENT, BatchHeader, decode, decode_at, walk
@@ -15,6 +16,34 @@ _READ_ONE_BYTES = 4096
 def _is_void(partition: Partition, header: BatchHeader) -> bool:
     """Whether the messages of a batch did not survive the restart because they were not persistent."""
     return bool(header.attributes & NOT_PERSISTENT) and header.base_offset < partition.boot
+
+
+def _decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
+    """The records of a batch, which a producer may have made wrong. Raises `Corrupt` with the offsets concerned."""
+    try:
+        records = decode(data, position, header)
+    except (Corrupt, InvalidArgument) as problem:
+        raise Corrupt(problem.text, header.next_offset, header.base_offset) from None
+    offsets = [record[0] for record in records]
+    ascending = all(map(lt, offsets, offsets[1:]))
+    if not ascending or not header.base_offset <= offsets[0] or not offsets[-1] < header.next_offset:
+        text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
+        raise Corrupt(text, header.next_offset, header.base_offset)
+    return records
+
+
+
+
+
+def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
+    """One of them, if it is there."""
+    try:
+        record = decode_at(data, position, header, offset)
+    except (Corrupt, InvalidArgument) as problem:
+        raise Corrupt(problem.text, header.next_offset, offset) from None
+    if record is not None and record[0] != offset:
+        raise Corrupt(f"the record at offset {offset} says that it is at {record[0]}", header.next_offset, offset)
+    return record
 
 
 class Reading:
@@ -33,7 +62,18 @@ class Reading:
         elif offset == partition.end:
             then(b"")
         else:
-            self._log.read(partition.topic_id, partition.number, offset, bytes_max, then)
+            self._read_log(partition, offset, bytes_max, then)
+
+    def _read_log(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
+        logged_end = partition.logged_end
+
+        def found(data: bytes) -> None:
+            if data or logged_end == partition.end:
+                then(data)
+            else:
+                self.batches(partition, logged_end, bytes_max, then)  # the log ends in a gap
+
+        self._log.read(partition.topic_id, partition.number, offset, bytes_max, found)
 
     def records(
         self, partition: Partition, offset: int, bytes_max: int, then: Callable[[list[Record], int], None]
@@ -45,9 +85,14 @@ class Reading:
             found: list[Record] = []
             next_offset = offset
             for position, header in walk(data):
-                next_offset = header.next_offset
                 if not _is_void(partition, header):
-                    found += decode(data, position, header)
+                    try:
+                        found += _decode(data, position, header)
+                    except Corrupt:
+                        if next_offset > offset:
+                            break  # first what lies before it
+                        raise
+                next_offset = header.next_offset
             if found and found[0][0] < offset:
                 found = [record for record in found if record[0] >= offset]
             then(found, next_offset if data else partition.end)
@@ -68,7 +113,7 @@ class Reading:
                 while left and left[-1] < header.next_offset:
                     offset = left.pop()
                     gone = void or offset < header.base_offset
-                    record = None if gone else decode_at(data, position, header, offset)
+                    record = None if gone else _decode_at(data, position, header, offset)
                     if record is not None:
                         found.append(record)
             if not data:

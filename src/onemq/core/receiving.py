@@ -5,9 +5,8 @@ were given back go first, lowest offset first, then fresh ones; partitions take 
 """
 
 from collections.abc import Callable
-from heapq import heappop, heappush
-from itertools import count
 
+from onemq.core.deadlines import Deadlines
 from onemq.core.group import Cursor, Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.reading import Reading
@@ -51,6 +50,7 @@ class Receive:
     def cancel(self) -> None:
         """Nobody waits for the answer any more."""
         self.answered = True
+        self.group.waiting.pop(self, None)
 
 
 class Receiving:
@@ -60,8 +60,7 @@ class Receiving:
         self._stage = stage
         self._groups = groups
         self._reading = reading
-        self._deadlines: list[tuple[int, int, Receive]] = []
-        self._order = count()
+        self._deadlines: Deadlines[Receive] = Deadlines(lambda request: request.answered)
         self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
 
     def receive(
@@ -75,21 +74,23 @@ class Receiving:
     ) -> Receive:
         """Asks for up to `most` messages of a group. Without anything to hand out, the request waits
         until a time, or is answered with nothing."""
+        self._groups.check_receiver(group, member, number)
+        self._stage.check()
         request = Receive(group, member, most, then, number)
         self._settle_group(group)
         self._serve(request)
         if request.got or (wait_until_ms is None and not self._busy(request)):
             request.finish()
         else:
-            group.waiting.append(request)
+            group.waiting[request] = None
             until_ms = self._stage.now_ms + BUSY_WAIT_MS if wait_until_ms is None else wait_until_ms
-            heappush(self._deadlines, (until_ms, next(self._order), request))
+            self._deadlines.add(until_ms, request)
         return request
 
     def settle(self) -> None:
         """Serves those who wait, in groups that may have something for them."""
         hot = self._groups.hot
-        while hot:
+        while hot and self._stage.refusal is None:
             self._settle_group(hot.popitem()[0])
 
     def _settle_group(self, group: Group) -> None:
@@ -97,25 +98,23 @@ class Receiving:
             return
         still: list[Receive] = []
         while group.waiting and group.available:
-            request = group.waiting.popleft()
-            if request.answered:
-                continue
+            request, _ = group.waiting.popitem(last=False)
             self._serve(request)
             if request.got:
                 request.finish()
             else:
                 still.append(request)
-        group.waiting.extendleft(reversed(still))
+        for request in reversed(still):
+            if not request.answered:
+                group.waiting[request] = None
+                group.waiting.move_to_end(request, last=False)
 
     def tick(self, now_ms: int) -> int | None:
         """Answers those whose time is up. Returns when to come again."""
-        deadlines = self._deadlines
-        while deadlines and (deadlines[0][0] <= now_ms or deadlines[0][2].answered):
-            request = heappop(deadlines)[2]
-            if not request.answered:
-                request.group.waiting.remove(request)
-                request.finish()
-        return deadlines[0][0] if deadlines else None
+        for request in self._deadlines.pop_due(now_ms):
+            request.group.waiting.pop(request, None)
+            request.finish()
+        return self._deadlines.next_due_ms()
 
     def _busy(self, request: Receive) -> bool:
         return any(cursor.busy for cursor in self._cursors(request))
@@ -172,10 +171,15 @@ class Receiving:
         wanted = (request.most - len(request.got)) * _READ_BYTES_PER_MESSAGE
         bytes_max = max(min(wanted, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
         cursor.busy = True
+        offset = cursor.next
 
         def arrived(records: list[Record], next_offset: int) -> None:
             cursor.busy = False
+            if not self._groups.has(cursor.group):
+                return
             self._groups.hot[cursor.group] = None
+            if cursor.next != offset:
+                return  # the group was moved meanwhile
             if records:
                 records.reverse()
                 cursor.ahead = records
@@ -183,7 +187,7 @@ class Receiving:
                 self._groups.deliver(cursor, request.member, next_offset, [])
 
         try:
-            self._reading.records(cursor.partition, cursor.next, bytes_max, arrived)
+            self._reading.records(cursor.partition, offset, bytes_max, arrived)
         except Corrupt as damage:
             cursor.busy = False
             self._pass_over(cursor, request, damage)
@@ -197,12 +201,14 @@ class Receiving:
         self._groups.deliver(cursor, request.member, damage.resume_offset, [])
 
     def _pass_over_again(self, cursor: Cursor, offsets: list[int], damage: Corrupt) -> None:
-        """The same for messages that were handed out before: the first readable ones come back later."""
+        """The same for messages that were handed out before: the readable ones come back later."""
         self.on_damage(cursor, damage)
-        resume_offset = damage.resume_offset or offsets[-1] + 1
-        lost = [offset for offset in offsets if offset < resume_offset]
-        for offset in offsets[len(lost) :]:
-            cursor.make_ready(offset)
+        first = damage.offset if damage.offset is not None else offsets[0]
+        resume_offset = damage.resume_offset if damage.resume_offset is not None else offsets[-1] + 1
+        lost = [offset for offset in offsets if first <= offset < resume_offset] or offsets
+        for offset in offsets:
+            if offset not in lost:
+                cursor.make_ready(offset)
         self._groups.acknowledge(cursor.group, cursor.partition.number, lost)
 
     def _hand_fresh(self, request: Receive, cursor: Cursor) -> None:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from onemq.core.bitmap import Bitmap
 from onemq.core.entries import RESCHEDULE, SCHEDULE, UNSCHEDULE
-from onemq.core.reading import Reading
 from onemq.core.partition import Partition
+from onemq.core.reading import Reading
 from onemq.core.sending import Sending, check_size
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics

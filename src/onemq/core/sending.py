@@ -60,8 +60,10 @@ class Sending:
         self._stage.check()
 
     def put(self, partition: Partition, body: bytes | None, key: bytes | None, headers: bytes) -> int:
-        """Stages a message past all checks: one that the broker has taken already and moves."""
+        """Stages a message past all checks: one that the broker has taken already and moves. It survives
+        together with the entry that says so, also on its way to an async topic."""
         self._stage.message(partition)
+        partition.journaled = True
         return partition.add(self._stage.now_ms, key, body, headers, persistent=True)
 
     def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:

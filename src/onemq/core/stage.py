@@ -40,10 +40,10 @@ class Stage:
             self._writes.sync = True
 
     def promote(self) -> None:
-        """Makes everything staged so far survive together: an atomic unit is as durable as its strongest part."""
-        if self._writes.sync:
-            for partition in self._partitions:
-                partition.journaled = True
+        """Makes everything staged so far survive together or not at all: an atomic unit is as durable as its
+        strongest part."""
+        for partition in self._partitions:
+            partition.journaled = True
 
     def create(self, place: TopicPlace) -> None:
         """The log must keep this topic, or keep it differently."""

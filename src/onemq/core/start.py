@@ -1,8 +1,10 @@
 """Starting points: where a new group, or one that is moved, begins to read."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
+from onemq.core.partition import Partition
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument
 from onemq.log.engine import Log
@@ -43,8 +45,16 @@ def _positions_at(log: Log, topic: Topic, timestamp_ms: int, then: Callable[[lis
             then([found[each] for each in range(len(found))])
 
     for partition in topic.partitions:
-        number = partition.number
-        if partition.all_staged:
-            take(number, partition.start)
-            continue
-        log.offset_at(topic.id, number, timestamp_ms, lambda offset, number=number: take(number, offset))  # type: ignore[misc]
+        _position_at(log, partition, timestamp_ms, partial(take, partition.number))
+
+
+def _position_at(log: Log, partition: Partition, timestamp_ms: int, then: Callable[[int], None]) -> None:
+    logged_end, staged = partition.logged_end, partition.staged_at(timestamp_ms)
+
+    def found(offset: int) -> None:
+        then(offset if offset < logged_end else staged)
+
+    if partition.all_staged:
+        then(staged)
+    else:
+        log.offset_at(partition.topic_id, partition.number, timestamp_ms, found)

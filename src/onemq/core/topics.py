@@ -181,7 +181,7 @@ class Topics:
         self._stage.delete(topic.id, topic.partitions)
         self._stage.entry(entry, sync=True)
         for partition in topic.partitions:
-            for wait in partition.waiting:
+            for wait in list(partition.waiting):
                 wait.tell()
 
     def trim(self, topic: Topic, partition: Partition, start: int) -> None:
@@ -223,6 +223,16 @@ class Topics:
             for partition in topic.partitions:
                 partition.start, partition.end = self._log.bounds(topic.id, partition.number)
                 partition.boot = partition.end
+
+    def boots(self) -> dict[tuple[int, int], int]:
+        """Where each partition ended when the broker started."""
+        return {(topic.id, each.number): each.boot for topic in self for each in topic.partitions}
+
+    def set_boots(self, boots: dict[tuple[int, int], int]) -> None:
+        """The broker did not start again, it only took its state from the log again."""
+        for topic in self:
+            for partition in topic.partitions:
+                partition.boot = boots.get((topic.id, partition.number), 0)
 
     def _apply_create(self, entry: Any) -> None:
         _, id, name, partitions, settings = entry

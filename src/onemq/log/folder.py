@@ -13,7 +13,8 @@ import os
 from pathlib import Path
 
 from onemq.errors import FolderError
-from onemq.log.disk import Disk, write_whole
+from onemq.log import distrust
+from onemq.log.disk import FOLDER_MODE, Disk, write_whole
 
 FORMAT = 1
 FORMAT_FILE = "onemq.json"
@@ -31,7 +32,7 @@ class FolderLock:
     def take(self) -> None:
         """Makes the folder if need be and locks it, or raises `FolderError`."""
         try:
-            self._root.mkdir(parents=True, exist_ok=True)
+            self._root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as problem:
             raise FolderError(
@@ -53,10 +54,25 @@ class FolderLock:
             self._descriptor = -1
 
 
+def is_in_use(root: Path) -> bool:
+    """Whether a process holds the folder's lock."""
+    try:
+        descriptor = os.open(root / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def check_format(disk: Disk) -> None:
     """Raises `FolderError` if the folder is of a newer format or is no data folder; writes nothing."""
     if not disk.exists(FORMAT_FILE):
-        ours = (LOCK_FILE, *FOLDERS, FORMAT_FILE + ".tmp", "lost+found")
+        ours = (LOCK_FILE, *FOLDERS, FORMAT_FILE + ".tmp", distrust.PATH, "quarantine", "lost+found")
         strangers = [name for name in disk.list("") if name not in ours]
         if strangers:
             raise FolderError(

@@ -17,7 +17,7 @@ from onemq.log.engine import TopicPlace
 from onemq.log.folder import FORMAT_FILE
 from onemq.log.index import CHUNK, ROW
 from onemq.log.index import parse as parse_index
-from onemq.log.journal import JournalFile
+from onemq.log.journal import JournalEntry, JournalFile
 from onemq.log.records import COMPRESSION_MASK, BatchHeader, decode, read_header
 from onemq.log.salvage import first_unsound, next_sound
 from onemq.log.segment import OFFSET_MAX, scan_file
@@ -25,6 +25,7 @@ from onemq.log.segment import OFFSET_MAX, scan_file
 Item = dict[str, object]
 
 _SEGMENT_NAME = re.compile(r"(\d+)-(\d{20})(\.c\d+)?\.(log|index)")
+_QUARANTINED = re.compile(r"\.from-\d+$")
 _COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -46,7 +47,8 @@ def inspect(disk: Disk, path: str, records: bool = False) -> Iterator[Item]:
 
 
 def kind_of(path: str) -> str | None:
-    """Which kind of file a path is by its name."""
+    """Which kind of file a path is by its name; the end of a file in quarantine is of the file's kind."""
+    path = _QUARANTINED.sub("", path)
     return next((kind for kind in _KINDS if path.endswith(kind)), None)
 
 
@@ -83,22 +85,31 @@ def _damage(path: str, position: int, text: str) -> Item:
 def _journal(disk: Disk, path: str, records: bool) -> Iterator[Item]:
     file = JournalFile(disk, _first_sequence(disk, path), path)
     yield {"kind": "journal", "file": path, "first": file.first, "bytes": len(file.data)}
+    sequence = file.first - 1
     try:
         for entry in file.entries():
-            item: Item = {"kind": "entry", "position": entry.position, "bytes": entry.size}
-            yield {**item, "sequence": entry.sequence, "synced": entry.synced, **_set(sets.decode(entry.payload), records)}
+            yield _entry(entry, records)
+            sequence = entry.sequence
     except FolderError as problem:
         yield _damage(path, 0, problem.text)
         return
     ending = file.ending
     if ending.damage:
         yield _damage(path, ending.good_bytes, ending.damage)
+        for entry in file.entries_behind(ending.good_bytes, sequence):
+            yield _entry(entry, records)
     elif ending.torn_bytes:
         yield {"kind": "torn", "file": path, "position": ending.good_bytes, "bytes": ending.torn_bytes}
 
 
+def _entry(entry: JournalEntry, records: bool) -> Item:
+    place: Item = {"position": entry.position, "bytes": entry.size}
+    stored = _set(sets.decode(entry.payload), records)
+    return {"kind": "entry", "sequence": entry.sequence, "synced": entry.synced, **place, **stored}
+
+
 def _first_sequence(disk: Disk, path: str) -> int:
-    name = path.rpartition("/")[2].removesuffix(".journal")
+    name = path.rpartition("/")[2].partition(".")[0]
     if name.isdigit():
         return int(name)
     head = _content(disk, path)[: journal.FILE_HEADER.size].ljust(journal.FILE_HEADER.size, b"\0")

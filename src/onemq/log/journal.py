@@ -211,18 +211,18 @@ class JournalFile:
 
     def _damage_after(self, position: int, expected: int) -> str | None:
         """A text if a later good entry proves that the one at `position` had been stored safely."""
-        for entry in self._entries_behind(position, expected):
+        for entry in self.entries_behind(position, expected):
             if entry.synced >= expected:
                 return f"{self.path} is damaged at byte {position}: entry {expected} was stored and cannot be read"
         return None
 
-    def _entries_behind(self, position: int, expected: int) -> Iterator[JournalEntry]:
-        """Good entries after a bad one, wherever they start: found by the first bytes of their sequences."""
-        for sequence in range(expected, expected + _SEQUENCES_AHEAD, 1 << 16):
+    def entries_behind(self, position: int, after: int) -> Iterator[JournalEntry]:
+        """Good entries behind a place and after a sequence, wherever they start: found by their sequences."""
+        for sequence in range(after + 1, after + _SEQUENCES_AHEAD, 1 << 16):
             prefix = (sequence >> 16).to_bytes(6, "big")
             found = self.data.find(prefix, position + 8)
             while found >= 0:
-                entry = self._entry_at(found - 8, after=expected)
+                entry = self._entry_at(found - 8, after)
                 if entry is not None:
                     yield entry
                 found = self.data.find(prefix, self._behind_zeros(found))

@@ -82,6 +82,8 @@ class LocalLog:
         self._pending: deque[PendingSet] = deque()
         self._dirty: set[Segment] = set()
         self._checkpointing = False
+        self._cleaning: set[tuple[int, int]] = set()
+        """(topic, partition) of which new files are being written."""
         self._entries_since = 0
         self._bytes_since = 0
         self._urgent = False
@@ -412,6 +414,7 @@ class LocalLog:
             cleaned.extend(each for segment in closed if (each := rewrite(self._disk, segment, keep)))
 
         def finish(problem: BaseException | None) -> None:
+            self._cleaning.discard((topic, partition))
             if problem is not None:
                 self.report.notes.append(f"cleaning partition {partition} of topic {topic} failed: {problem}")
                 self._remove_files([each.path for each in cleaned])
@@ -419,7 +422,8 @@ class LocalLog:
                 self._failure, self._can_retry = problem, False
             then(self._finish_clean(topic, partition, cleaned) if problem is None else 0)
 
-        if closed:
+        if closed and (topic, partition) not in self._cleaning:
+            self._cleaning.add((topic, partition))
             run(self._background, work, finish)
         else:
             then(0)

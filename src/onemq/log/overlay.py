@@ -46,6 +46,9 @@ class OverlayFile:
     def sync(self) -> None:
         pass
 
+    def let_go(self, position: int, size: int) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

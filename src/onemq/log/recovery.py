@@ -115,6 +115,8 @@ class Recovery:
         self.sequence = 0
         self.last_file: tuple[int, int] | None = None
         """(first sequence, good bytes) of the journal file to go on with."""
+        self.journal_damage: tuple[int, int] | None = None
+        """(first sequence of a journal file, where it is damaged): from there on nothing was replayed."""
 
     def run(self) -> None:
         """Brings the registry to the state of the last good journal entry."""
@@ -132,7 +134,7 @@ class Recovery:
                     self._ahead.note(sets.decode(entry.payload), entry.sequence)
         if found is not None and found.sequence + 1 not in files:
             self.report.damage.append(f"{journal_path(found.sequence + 1)} is missing, and what came after it")
-            files = []
+            self.journal_damage, files = (found.sequence + 1, 0), []
         try:
             self._replay(files)
         except Corrupt as damage:
@@ -153,6 +155,7 @@ class Recovery:
         file = JournalFile(self._disk, first)
         if first > self.sequence + 1:
             report.damage.append(f"journal entries {self.sequence + 1} to {first - 1} are missing")
+            self.journal_damage = first, 0
             return
         for entry in file.entries():
             if entry.sequence > self.sequence:
@@ -160,6 +163,8 @@ class Recovery:
                 self.sequence = entry.sequence
                 report.entries += 1
         ending = file.ending
+        if ending.damage or (ending.torn_bytes and not last):
+            self.journal_damage = first, ending.good_bytes
         if ending.torn_bytes and not last:
             report.damage.append(f"{file.path} is damaged at byte {ending.good_bytes}, and later entries exist")
         elif ending.damage:

@@ -5,6 +5,7 @@ the folder, what looks wrong is looked at once more before it is called a proble
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from struct import iter_unpack
 from typing import NamedTuple
 
@@ -16,12 +17,12 @@ from onemq.log.index import parse as parse_index
 from onemq.log.journal import JournalFile
 from onemq.log.records import BatchHeader
 from onemq.log.salvage import Place, first_unsound, next_sound
-from onemq.log.segment import Segment
+from onemq.log.segment import Segment, scan_file
 from onemq.log.survey import Survey, check_data_folder, survey
 from onemq.log.topicfiles import FOLDER as TOPICS_FOLDER
 from onemq.log.topicfiles import is_segment_file, is_topic_folder
 
-_ATTEMPTS = 3
+_ATTEMPTS = 10
 
 
 class Problem(NamedTuple):
@@ -68,10 +69,11 @@ class Verification:
             yield Problem(journal.FOLDER, 0, problem.text)
             return
         self.notes += found.report.notes
-        if found.recovery.missing_journal is not None:
-            yield Problem(journal.path_of(found.recovery.missing_journal), 0, "it is missing, and what came after it")
+        damage = found.recovery.journal_damage
+        if damage is not None and not self._disk.exists(journal.path_of(damage[0])):
+            yield Problem(journal.path_of(damage[0]), 0, "the file is missing, and what came after it")
         for path, segment in self._segments(found).items():
-            yield from self._again(lambda path=path, segment=segment: self._check_segment(path, segment))
+            yield from self._again(partial(self._check_segment, path, segment))
         self._note_strangers(found)
 
     def _again(self, check: Callable[[], list[Problem]]) -> list[Problem]:
@@ -84,14 +86,17 @@ class Verification:
         return problems
 
     def _survey(self) -> Survey:
-        for _ in range(self._attempts - 1):
+        for left in reversed(range(self._attempts)):
             try:
                 found = survey(self._disk)
-                if not found.report.damage:
+                if not (left and found.report.damage):
                     return found
-            except (FolderError, FileNotFoundError):
-                continue
-        return survey(self._disk)
+            except FolderError:
+                if not left:
+                    raise
+            except FileNotFoundError:
+                continue  # somebody removed it between two looks
+        raise FolderError("the folder changes too quickly to be checked: try again")
 
     def _segments(self, found: Survey) -> dict[str, Segment]:
         topics = found.registry.topics.values()
@@ -161,10 +166,10 @@ class Verification:
     # Segments
 
     def _check_segment(self, path: str, segment: Segment) -> list[Problem]:
-        if self._attempts > 1:
-            current = self._segments(survey(self._disk)).get(path) if not self._is_as_expected(segment) else segment
+        if self._attempts > 1 and not self._disk.exists(path):
+            current = self._segments(self._survey()).get(path)
             if current is None:
-                return []  # removed meanwhile
+                return []  # it was removed meanwhile
             segment = current
         try:
             problems = list(_SegmentCheck(self, segment).problems())
@@ -175,9 +180,6 @@ class Verification:
         self._count(segment.size)
         self._progress(segment.size)
         return problems
-
-    def _is_as_expected(self, segment: Segment) -> bool:
-        return self._disk.exists(segment.path)
 
     def index_content(self, segment: Segment) -> bytes:
         """What the index file of a segment holds; nothing if there is none."""
@@ -230,12 +232,15 @@ class _SegmentCheck:
         place: Place = (0, segment.base)
         while place[0] < segment.size:
             try:
-                for position, header, _, _ in segment.scan_from(place):
+                offsets = place[1], segment.end
+                for position, header, _, _ in scan_file(segment.file, segment.path, place[0], segment.size, offsets):
                     yield from self._check_batch(position, header)
                     place = position + header.size, header.next_offset
             except Corrupt:
-                yield (problem := self._damage(place))
-                place = self._behind(problem.position, place)
+                damaged = first_unsound(segment.file, place, segment.size, segment.end)
+                place = self._pass_over(damaged)
+                text = f"a batch cannot be read (offsets {damaged[1]} to {place[1] - 1})"
+                yield Problem(segment.path, damaged[0], text)
         if place[1] != segment.end and ".c" not in segment.path and self._time_ms is not None:
             yield Problem(segment.path, place[0], f"it ends with offset {place[1]} and not with {segment.end}")
         for offset, _, at in self._rows.values():
@@ -252,19 +257,14 @@ class _SegmentCheck:
         if self._time_ms is not None:
             self._time_ms = max(self._time_ms, header.max_timestamp_ms)
 
-    def _damage(self, place: Place) -> Problem:
+    def _pass_over(self, damaged: Place) -> Place:
+        """Where sound batches go on. Index rows of what lies between cannot be checked."""
         segment, self._time_ms = self._segment, None
-        position, lowest = first_unsound(segment.file, place, segment.size, segment.end)
-        end = self._behind(position, (position, lowest))[1]
-        return Problem(segment.path, position, f"a batch cannot be read (offsets {lowest} to {end - 1})")
-
-    def _behind(self, position: int, place: Place) -> Place:
-        segment = self._segment
-        for row in [row for row in self._rows if row >= position]:
-            following = next_sound(segment.file, position, segment.size, place[1], segment.end)
-            if row < (following[0] if following else segment.size):
-                del self._rows[row]  # it cannot be checked
-        return next_sound(segment.file, position, segment.size, place[1], segment.end) or (segment.size, segment.end)
+        following = next_sound(segment.file, damaged[0], segment.size, damaged[1], segment.end)
+        following = following or (segment.size, segment.end)
+        for position in [position for position in self._rows if damaged[0] <= position < following[0]]:
+            del self._rows[position]
+        return following
 
     def _read_index(self) -> Iterator[Problem]:
         data, position = self._verification.index_content(self._segment), 0

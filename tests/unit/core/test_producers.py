@@ -234,3 +234,17 @@ def test_a_refused_message_uses_up_no_sequence(broker: Broker) -> None:
         core.send("t", b"x" * 11, producer=(producer.id, 0, 0))
     assert produce(broker, producer, 0) == 0
     assert topic.partitions[0].end == 1
+
+
+def test_a_producer_names_the_partition_so_that_a_repetition_finds_the_same_one(broker: Broker) -> None:
+    """B5: taking turns, or hashing into a topic that has grown, would store it twice."""
+    broker.topic("t", 1)
+    producer = opened(broker)
+    assert broker.send(b"a", producer=(producer.id, 0, 0)) == [(0, 0)]
+    with broker.turn() as core:
+        core.topics.alter("t", partitions=2)
+        for key in (None, b"k"):
+            with pytest.raises(InvalidArgument, match="name the partition"):
+                core.send("t", b"a", key=key, producer=(producer.id, 0, 0))
+        assert core.send("t", b"a", number=0, producer=(producer.id, 0, 0)) == (0, 0)
+    assert broker.all_values() == [[b"a"], []]

@@ -1,6 +1,7 @@
 """The batch format: every row whole, cut, with bytes behind it, and encoded back."""
 
 import gzip
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -260,15 +261,13 @@ def test_damaged_bytes_never_raise_anything_but_our_own_errors() -> None:
             assert header.size <= len(damaged)
         header = read_header(damaged)
         is_sound(damaged, 0, header)
-        for attempt in (
-            lambda: check_ready_made(damaged),
-            lambda: decode(damaged, 0, header._replace(record_count=min(header.record_count, 1000))),
-            lambda: decode_at(damaged, 0, header._replace(record_count=min(header.record_count, 1000)), 3),
-        ):
-            try:
-                attempt()
-            except OneMQError as problem:
-                assert problem.text
+        header = header._replace(record_count=min(header.record_count, 1000))
+        with suppress(OneMQError):
+            check_ready_made(damaged)
+        with suppress(OneMQError):
+            decode(damaged, 0, header)
+        with suppress(OneMQError):
+            decode_at(damaged, 0, header, 3)
 
 
 @given(st.binary(min_size=HEADER_BYTES, max_size=300))
@@ -276,7 +275,5 @@ def test_random_bytes_never_raise_anything_but_our_own_errors(data: bytes) -> No
     header = read_header(data)
     list(walk(data))
     assert not is_sound(data, 0, header) or header.size <= len(data)
-    try:
+    with suppress(OneMQError):
         decode(data, 0, header._replace(record_count=min(header.record_count, 100), attributes=0))
-    except OneMQError as problem:
-        assert problem.text

@@ -59,7 +59,4 @@ def test_a_broker_that_cannot_write_says_why_on_one_line() -> None:
 def test_it_is_verbatim_text_in_resp3() -> None:
     client = Client()
     client.ask("HELLO", "3")
-    assert client.call("INFO", "cluster") == b"=39\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n"[:0] + client.call(
-        "INFO", "cluster"
-    )
-    assert client.call("INFO", "cluster").startswith(b"=")
+    assert client.call("INFO", "cluster") == b"=34\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n"

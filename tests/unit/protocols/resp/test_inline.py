@@ -30,5 +30,5 @@ def test_a_line_is_split_into_words(line: bytes, words: list[bytes]) -> None:
 
 @pytest.mark.parametrize("line", [b'ECHO "a', b"ECHO 'a", b'ECHO "a"b', b"ECHO 'a'b", b'ECHO "a\\"', b"ECHO 'a\\'"])
 def test_quotes_that_do_not_match_are_refused(line: bytes) -> None:
-    with pytest.raises(ProtocolError, match="^unbalanced quotes in request$"):
+    with pytest.raises(ProtocolError, match=r"^unbalanced quotes in request$"):
         split_words(line)

@@ -28,7 +28,7 @@ def test_every_row_has_what_command_docs_needs() -> None:
 
 
 def test_two_rows_of_one_name_are_a_mistake() -> None:
-    with pytest.raises(AssertionError, match="two rows for ping"):
+    with pytest.raises(AssertionError, match="two rows for auth"):
         by_name([*COMMANDS, *COMMANDS])
 
 

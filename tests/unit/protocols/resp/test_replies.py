@@ -22,10 +22,11 @@ BOTH = [
     (replies.array([replies.integer(1), replies.array([])]), b"*2\r\n:1\r\n*0\r\n"),
 ]
 ITEMS = [replies.integer(1), replies.integer(2)]
+PAIRS = [(replies.integer(1), replies.integer(2))]
 DIFFERENT = {
     "null": (RESP2.null, b"$-1\r\n", RESP3.null, b"_\r\n"),
     "null array": (RESP2.null_array, b"*-1\r\n", RESP3.null_array, b"_\r\n"),
-    "map": (RESP2.map([(ITEMS[0], ITEMS[1])]), b"*2\r\n:1\r\n:2\r\n", RESP3.map([(ITEMS[0], ITEMS[1])]), b"%1\r\n:1\r\n:2\r\n"),
+    "map": (RESP2.map(PAIRS), b"*2\r\n:1\r\n:2\r\n", RESP3.map(PAIRS), b"%1\r\n:1\r\n:2\r\n"),
     "set": (RESP2.set(ITEMS), b"*2\r\n:1\r\n:2\r\n", RESP3.set(ITEMS), b"~2\r\n:1\r\n:2\r\n"),
     "push": (RESP2.push(ITEMS), b"*2\r\n:1\r\n:2\r\n", RESP3.push(ITEMS), b">2\r\n:1\r\n:2\r\n"),
     "double": (RESP2.double(1.5), b"$3\r\n1.5\r\n", RESP3.double(1.5), b",1.5\r\n"),

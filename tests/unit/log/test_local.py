@@ -1,0 +1,453 @@
+"""The local log at work: acknowledging in order, failing closed, checkpoints and cleaning beside it all."""
+
+import errno
+from random import Random
+
+import pytest
+
+from onemq.errors import DiskFull, OneMQError, ReadOnly
+from onemq.log import distrust, journal, snapshot
+from onemq.log.engine import WriteSet
+from onemq.log.local import LocalLog
+from tests.sim.disk import SimDisk
+from tests.unit.log.helpers import (
+    TOPIC,
+    HeldBackground,
+    Outcome,
+    append,
+    batch,
+    content,
+    create,
+    entries,
+    put,
+    records,
+    segment_files,
+    try_append,
+    values,
+)
+
+
+class Stage:
+    """A log with slow syncs: they, checkpoints and cleaning wait until the test lets them go."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.disk = SimDisk(Random(seed))
+        self.background = HeldBackground()
+        log = new_log(self.disk)
+        create(log, segment_bytes=250)
+        log.checkpoint(b"")
+        log.close()
+        self.log = self.open()
+
+    def open(self) -> LocalLog:
+        log = LocalLog(self.disk, background=self.background, inline_sync_seconds_max=0.0)
+        log.open()
+        return log
+
+    def put(self, value: bytes, sync: bool = True, journaled: bool = True) -> Outcome:
+        made = batch(self.log, value, journaled=journaled)
+        return try_append(self.log, WriteSet(batches=[made], entries=[("put", value)], sync=sync))
+
+    def restart(self) -> None:
+        self.disk.kill()
+        self.background = HeldBackground()
+        self.log = self.open()
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def new_log(disk: SimDisk) -> LocalLog:
+    log = LocalLog(disk)
+    log.open()
+    return log
+
+
+# Acknowledging
+
+
+def test_a_set_that_asks_for_it_is_acknowledged_when_it_is_synced(stage: Stage) -> None:
+    outcome = stage.put(b"a")
+    assert outcome.called == 0
+    assert values(stage.log) == [b"a"], "it can be read before"
+    stage.background.go()
+    assert outcome.good
+
+
+def test_a_set_that_does_not_ask_is_acknowledged_at_once(stage: Stage) -> None:
+    assert stage.put(b"a", sync=False).good
+
+
+def test_no_set_overtakes_an_earlier_one(stage: Stage) -> None:
+    order: list[str] = []
+    for number in range(6):
+        made = WriteSet(entries=[("n", number)], sync=number % 3 == 0)
+        stage.log.append(made, lambda error, number=number: order.append(f"{number} {error}"))  # type: ignore[misc]
+    assert order == []
+    stage.background.go()
+    assert order == ["0 None", "1 None", "2 None"]
+    stage.background.go()
+    assert order == [f"{number} None" for number in range(6)]
+
+
+def test_many_sets_share_a_sync(stage: Stage) -> None:
+    outcomes = [stage.put(b"%d" % number) for number in range(50)]
+    stage.background.go_all()
+    assert all(outcome.good for outcome in outcomes)
+    assert stage.log._commit.syncs == 2
+
+
+def test_a_set_may_be_appended_while_another_is_acknowledged() -> None:
+    log = new_log(SimDisk(Random(1)))
+    create(log)
+    inner = Outcome()
+    log.append(WriteSet(entries=[("outer",)], sync=True), lambda error: log.append(WriteSet(sync=True), inner))
+    assert inner.good
+
+
+# A full disk
+
+
+def test_a_set_that_does_not_fit_leaves_nothing_and_concerns_no_other(stage: Stage) -> None:
+    waiting = stage.put(b"fits")
+    stage.disk.limit_bytes = stage.disk.used()
+    refused = stage.put(b"does not fit")
+    assert isinstance(refused.error, DiskFull)
+    assert stage.log.failure is refused.error
+    assert waiting.called == 0
+    stage.background.go_all()
+    assert waiting.good
+    assert values(stage.log) == [b"fits"]
+    assert isinstance(stage.put(b"still full").error, DiskFull)
+    assert not stage.log.try_again()
+    stage.disk.limit_bytes = None
+    assert stage.log.try_again()
+    assert stage.log.failure is None
+    later = stage.put(b"later")
+    stage.background.go_all()
+    assert later.good
+    stage.restart()
+    assert values(stage.log) == [b"fits", b"later"]
+    assert entries(stage.log)[-2:] == [["put", b"fits"], ["put", b"later"]]
+
+
+@pytest.mark.parametrize("room", range(0, 700, 35))
+def test_however_little_fits_the_log_is_as_before(room: int) -> None:
+    disk = SimDisk(Random(room))
+    log = new_log(disk)
+    create(log, partitions=2, segment_bytes=250)
+    put(log, b"before", partition=1)
+    disk.limit_bytes = disk.used() + room
+    writes = WriteSet(
+        batches=[batch(log, bytes(90)), batch(log, bytes(90), partition=1)],
+        trims=[(TOPIC, 1, 1)],
+        deletes=[TOPIC],
+        entries=[("x",)],
+        sync=True,
+    )
+    outcome = try_append(log, writes)
+    disk.limit_bytes = None
+    if outcome.error is None:
+        return
+    assert isinstance(outcome.error, DiskFull)
+    assert (values(log), values(log, partition=1)) == ([], [b"before"])
+    assert log.try_again()
+    put(log, b"after")
+    disk.kill()
+    log = new_log(disk)
+    assert (values(log), values(log, partition=1)) == ([b"after"], [b"before"])
+
+
+def test_a_checkpoint_that_does_not_fit_can_be_tried_again() -> None:
+    for room in (0, 5, 17, 40, 100):
+        disk = SimDisk(Random(1))
+        log = new_log(disk)
+        create(log)
+        for number in range(20):
+            put(log, b"%d" % number, journaled=number % 2 == 0)
+        disk.limit_bytes = disk.used() + room
+        log.checkpoint(b"state" * 100)
+        disk.limit_bytes = None
+        assert isinstance(log.failure, DiskFull), room
+        assert log.try_again()
+        put(log, b"after")
+        if room > 16:
+            assert log.checkpoint_due()
+        log.checkpoint(b"new state")
+        assert log.failure is None
+        disk.crash()
+        log = new_log(disk)
+        assert log.replay().state == b"new state"
+        assert values(log) == [*(b"%d" % number for number in range(20)), b"after"]
+
+
+def test_cleaning_that_does_not_fit_leaves_everything_as_it_was() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log, segment_bytes=250)
+    for number in range(10):
+        put(log, b"%d" % number + bytes(80))
+    before, files = values(log), segment_files(disk)
+    disk.limit_bytes = disk.used() + 10
+    freed: list[int] = []
+    log.clean(TOPIC, 0, lambda offset: offset % 2 == 0, freed.append)
+    disk.limit_bytes = None
+    assert freed == [0]
+    assert values(log) == before
+    assert segment_files(disk) == files
+    assert any("cleaning" in note for note in log.report.notes)
+    assert log.failure is None or log.try_again()
+
+
+# A failed sync
+
+
+def test_after_a_failed_sync_nothing_is_acknowledged_and_reads_go_on(stage: Stage) -> None:
+    acknowledged = stage.put(b"good")
+    stage.background.go_all()
+    doubtful = [stage.put(b"x"), stage.put(b"y", sync=False), stage.put(b"z")]
+    stage.disk.fail_next("sync", errno.EIO)
+    stage.background.go_all()
+    for outcome in doubtful:
+        assert outcome.called == 1
+        assert isinstance(outcome.error, ReadOnly)
+    assert acknowledged.good
+    assert isinstance(stage.put(b"late").error, ReadOnly)
+    assert not stage.log.try_again()
+    assert values(stage.log) == [b"good"]
+    assert distrust.is_there(stage.disk)
+    stage.restart()
+    assert values(stage.log) == [b"good"]
+
+
+def test_after_a_failed_sync_trims_deletes_and_changes_are_undone(stage: Stage) -> None:
+    outcome = stage.put(b"a" + bytes(200))
+    outcome = stage.put(b"b")
+    stage.background.go_all()
+    assert outcome.good
+    before = values(stage.log)
+    stage.log.append(WriteSet(trims=[(TOPIC, 0, 1)]), Outcome())
+    stage.log.append(WriteSet(deletes=[TOPIC]), Outcome())
+    stage.disk.fail_next("sync", errno.EIO)
+    stage.background.go_all()
+    assert values(stage.log) == before
+    assert stage.log.bounds(TOPIC, 0) == (0, 2)
+
+
+def test_a_sync_that_another_one_has_made_unnecessary_may_fail(stage: Stage) -> None:
+    outcome = stage.put(b"a")
+    stage.log.checkpoint(b"covers it")
+    stage.disk.fail_next("sync", errno.EIO)
+    stage.background.go_all()
+    assert outcome.good
+    assert isinstance(stage.log.failure, ReadOnly)
+    assert values(stage.log) == [b"a"]
+    stage.disk.crash()
+    stage.restart()
+    assert values(stage.log) == [b"a"]
+
+
+@pytest.mark.parametrize("kind", ["append", "truncate"])
+def test_any_other_error_of_the_disk_stops_writing_until_a_restart(kind: str) -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log)
+    put(log, b"a")
+    disk.fail_next("append", errno.EROFS)
+    if kind == "truncate":
+        disk.fail_next("truncate", errno.EROFS)
+    outcome = try_append(log, WriteSet(batches=[batch(log, b"b")], sync=True))
+    assert isinstance(outcome.error, ReadOnly)
+    assert not log.try_again()
+    assert values(log) == [b"a"]
+    disk.kill()
+    assert values(new_log(disk)) == [b"a"]
+
+
+# Checkpoints
+
+
+def test_a_checkpoint_is_due_when_the_journal_is_long() -> None:
+    log = LocalLog(SimDisk(Random(1)), journal_bytes=1000, checkpoint_entries=5)
+    log.open()
+    create(log)
+    assert not log.checkpoint_due()
+    put(log, bytes(2000))
+    assert log.checkpoint_due()
+    log.checkpoint(b"")
+    assert not log.checkpoint_due()
+    append(log, WriteSet(entries=[("x",)] * 6))
+    assert log.checkpoint_due()
+
+
+def test_sets_go_on_while_a_checkpoint_runs(stage: Stage) -> None:
+    first = stage.put(b"before", journaled=False)
+    stage.log.checkpoint(b"state")
+    assert not stage.log.checkpoint_due()
+    second = stage.put(b"meanwhile", journaled=False)
+    stage.log.checkpoint(b"ignored: one is running")
+    stage.background.go_all()
+    assert first.good
+    assert second.good
+    stage.restart()
+    assert stage.log.replay().state == b"state"
+    assert entries(stage.log) == [["put", b"meanwhile"]]
+    assert values(stage.log) == [b"before", b"meanwhile"]
+
+
+def test_a_checkpoint_survives_that_a_topic_goes_while_it_runs(stage: Stage) -> None:
+    stage.put(b"a")
+    stage.log.checkpoint(b"state")
+    stage.log.append(WriteSet(deletes=[TOPIC], entries=[("deleted",)]), Outcome())
+    checkpoint, sync = stage.background.held.pop(1), stage.background.held.pop(0)
+    stage.background.held += [sync, checkpoint]
+    stage.background.go_all()
+    assert stage.log.failure is None
+    stage.restart()
+    assert entries(stage.log) == [["deleted"]]
+
+
+def test_a_checkpoint_whose_sync_fails_stops_writing_but_loses_nothing() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log)
+    put(log, b"a")
+    disk.fail_next("sync_folder", errno.EIO)
+    log.checkpoint(b"state")
+    assert isinstance(log.failure, ReadOnly)
+    assert not log.try_again()
+    disk.crash()
+    assert values(new_log(disk)) == [b"a"]
+
+
+def test_old_files_that_cannot_be_removed_are_noted_and_removed_later() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log)
+    for number in range(3):
+        put(log, b"%d" % number)
+        if number == 2:
+            disk.fail_next("remove", errno.EIO)
+        log.checkpoint(b"")
+    assert log.failure is None
+    assert any("could not be removed" in note for note in log.report.notes)
+    put(log, b"x")
+    log.checkpoint(b"")
+    assert len(snapshot.list_files(disk)) == 2
+    assert len(journal.list_files(disk)) == 2
+
+
+# Cleaning
+
+
+def test_cleaning_beside_appends_trims_and_deletes_puts_in_place_only_what_still_fits(stage: Stage) -> None:
+    for number in range(6):
+        stage.put(b"%d" % number + bytes(200), sync=False)
+    freed: list[int] = []
+    stage.log.clean(TOPIC, 0, lambda offset: offset % 2 == 0, freed.append)
+    assert freed == []
+    stage.put(b"6", sync=False)
+    stage.log.append(WriteSet(trims=[(TOPIC, 0, 2)]), Outcome())
+    stage.background.go_all()
+    assert freed[0] > 0
+    assert [record[0] for record in records(stage.log)] == [2, 4, 5, 6]
+    assert [path.rpartition("-")[2].lstrip("0") for path in segment_files(stage.disk)] == [
+        "2.log",
+        "3.c1.log",
+        "4.log",
+        "5.log",
+        "6.log",
+    ]
+    stage.log.clean(TOPIC, 0, lambda offset: False, freed.append)
+    stage.log.append(WriteSet(deletes=[TOPIC]), Outcome())
+    stage.background.go_all()
+    assert freed[1] == 0
+
+
+def test_compaction_does_not_drop_a_record_in_favour_of_one_that_a_power_cut_takes() -> None:
+    for seed in range(30):
+        disk = SimDisk(Random(seed))
+        log = new_log(disk)
+        create(log, segment_bytes=150)
+        for number in range(6):
+            put(log, b"%d" % number + bytes(60), key=b"k", journaled=False)
+        log.checkpoint(b"")
+        put(log, b"new", key=b"k", journaled=False)
+        freed: list[int] = []
+        log.compact(TOPIC, 0, 0, freed.append)
+        assert freed[0] > 0
+        disk.crash()
+        assert records(new_log(disk))[-1][3] == b"new"
+
+
+def test_a_failed_sync_before_compaction_fails_closed() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log, segment_bytes=150)
+    for number in range(6):
+        put(log, b"%d" % number + bytes(60), key=b"k")
+    disk.fail_next("sync", errno.EIO)
+    log.compact(TOPIC, 0, 0, lambda freed: None)
+    assert isinstance(log.failure, ReadOnly)
+    assert len(values(log)) == 6
+
+
+def test_a_damaged_segment_is_not_cleaned_and_the_rest_goes_on() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log, segment_bytes=150)
+    for number in range(6):
+        put(log, b"%d" % number + bytes(60))
+    disk.flip_bit(segment_files(disk)[1], 90)
+    freed: list[int] = []
+    log.clean(TOPIC, 0, lambda offset: offset == 0, freed.append)
+    assert freed == [0]
+    assert any(segment_files(disk)[1] in note for note in log.report.notes)
+    put(log, b"next")
+    assert not any(".c" in path for path in segment_files(disk))
+
+
+def test_compaction_waits_until_half_of_it_is_new() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log, segment_bytes=150)
+    for number in range(9):
+        put(log, b"%d" % number + bytes(60), key=b"%d" % number)
+    freed: list[int] = []
+    log.compact(TOPIC, 0, 0, freed.append)
+    put(log, b"other" + bytes(60), key=b"0")
+    log.compact(TOPIC, 0, 0, freed.append)
+    assert freed == [0, 0]
+    for number in range(9):
+        put(log, b"%d" % number + bytes(60), key=b"0")
+    log.compact(TOPIC, 0, 0, freed.append)
+    assert freed[2] > 0
+
+
+def test_closing_twice_is_fine() -> None:
+    log = new_log(SimDisk(Random(1)))
+    log.close()
+    log.close()
+
+
+def test_space_is_told() -> None:
+    disk = SimDisk(Random(1), limit_bytes=100_000)
+    log = new_log(disk)
+    create(log)
+    assert log.free_ratio() > 0.9
+    put(log, bytes(40_000))
+    assert log.free_ratio() < 0.3
+    assert len(content(disk, segment_files(disk)[0])) == log.stored_bytes(TOPIC, 0)
+
+
+def test_every_failure_is_one_of_ours() -> None:
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE):
+        disk = SimDisk(Random(1))
+        log = new_log(disk)
+        create(log)
+        disk.fail_next("append", code)
+        outcome = try_append(log, WriteSet(batches=[batch(log, b"x")]))
+        assert isinstance(outcome.error, OneMQError)
+        assert isinstance(outcome.error, DiskFull) == (code in (errno.ENOSPC, errno.EDQUOT))

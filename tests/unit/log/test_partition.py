@@ -1,0 +1,140 @@
+"""A partition: which segment a batch goes to, and undoing. Reading and trimming are in test_contract.py."""
+
+from random import Random
+
+import pytest
+
+from onemq.errors import OffsetOutOfRange
+from onemq.log.engine import Batch
+from onemq.log.partition import RELATIVE_OFFSET_MAX, Partition
+from onemq.log.records import decode, walk
+from onemq.log.segment import OpenFiles
+from tests.sim.disk import SimDisk
+from tests.unit.log.helpers import sealed
+
+
+@pytest.fixture
+def disk() -> SimDisk:
+    made = SimDisk(Random(1))
+    made.make_folder("t")
+    return made
+
+
+@pytest.fixture
+def partition(disk: SimDisk) -> Partition:
+    made = Partition(OpenFiles(disk, 10), "t", 2, 200)
+    made.segment_bytes = 500
+    return made
+
+
+def append(partition: Partition, *values: bytes, timestamp_ms: int = 1000, base: int | None = None) -> None:
+    base = partition.end if base is None else base
+    partition.append([Batch(1, 2, base, sealed(base, values, timestamp_ms), True)])
+
+
+def offsets(partition: Partition) -> list[int]:
+    offset, found = partition.start, list[int]()
+    while data := partition.read(offset, 1 << 20):
+        found += [record[0] for position, header in walk(data) for record in decode(data, position, header)]
+        offset = found[-1] + 1
+    return found
+
+
+def bases(partition: Partition) -> list[int]:
+    return [segment.base for segment in partition.segments]
+
+
+def test_files_are_named_after_the_partition_and_the_first_offset(partition: Partition, disk: SimDisk) -> None:
+    append(partition, b"x")
+    assert disk.list("t") == ["2-00000000000000000000.log"]
+    assert partition.path(7, 3) == "t/2-00000000000000000007.c3.log"
+
+
+def test_a_full_segment_is_followed_by_a_new_one(partition: Partition) -> None:
+    for _ in range(12):
+        append(partition, bytes(100))
+    assert bases(partition) == [0, 2, 4, 6, 8, 10]
+    assert offsets(partition) == list(range(12))
+
+
+def test_a_batch_larger_than_a_segment_gets_its_own(partition: Partition) -> None:
+    append(partition, b"x")
+    append(partition, bytes(5000))
+    append(partition, b"x")
+    assert bases(partition) == [0, 1, 2]
+
+
+def test_an_old_segment_is_followed_by_a_new_one(partition: Partition) -> None:
+    partition.segment_ms = 100
+    for timestamp_ms in (1000, 1100, 1101, 1150, 1300):
+        append(partition, b"x", timestamp_ms=timestamp_ms)
+    assert bases(partition) == [0, 2, 4]
+
+
+def test_a_segment_never_covers_more_offsets_than_its_index_can_hold(partition: Partition) -> None:
+    append(partition, b"x")
+    append(partition, b"y", base=RELATIVE_OFFSET_MAX + 10)
+    assert bases(partition) == [0, RELATIVE_OFFSET_MAX + 10]
+    assert offsets(partition) == [0, RELATIVE_OFFSET_MAX + 10]
+
+
+def test_batches_of_one_append_are_spread_over_segments(partition: Partition) -> None:
+    batches = [Batch(1, 2, offset, sealed(offset, [bytes(150)]), True) for offset in range(7)]
+    places = partition.append(batches)
+    assert [segment.base for segment in places] == [0, 0, 2, 2, 4, 4, 6]
+    assert offsets(partition) == list(range(7))
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize("after", [1, 2, 9])
+def test_a_mark_brings_everything_back(partition: Partition, disk: SimDisk, before: int, after: int) -> None:
+    for _ in range(before):
+        append(partition, bytes(120))
+    meta, files, mark = partition.meta(), disk.list("t"), partition.mark()
+    for _ in range(after):
+        append(partition, bytes(120), timestamp_ms=9000)
+    for path in partition.restore(mark):
+        disk.remove(path)
+    assert partition.meta() == meta
+    assert disk.list("t") == files
+    assert offsets(partition) == list(range(before))
+    append(partition, b"again")
+    assert offsets(partition) == list(range(before + 1))
+
+
+def test_a_batch_before_the_end_is_a_mistake_of_ours(partition: Partition) -> None:
+    append(partition, b"a", b"b")
+    with pytest.raises(AssertionError, match="must come after"):
+        append(partition, b"c", base=1)
+
+
+def test_many_empty_segments_are_read_over(partition: Partition, disk: SimDisk) -> None:
+    for _ in range(20):
+        append(partition, bytes(400))
+    for segment in partition.segments[2:18]:
+        segment.cut(0, segment.end)
+        segment.file.truncate(0)
+    assert offsets(partition) == [0, 1, 18, 19]
+    assert partition.read(5, 100) == partition.read(18, 100)
+
+
+def test_offsets_outside_the_bounds_are_refused(partition: Partition) -> None:
+    append(partition, b"a", b"b", b"c")
+    partition.trim(1)
+    for offset in (0, 4):
+        with pytest.raises(OffsetOutOfRange, match="1 to 3"):
+            partition.read(offset, 100)
+
+
+def test_the_segment_being_written_expires_by_age_but_not_by_size(partition: Partition) -> None:
+    append(partition, bytes(100))
+    assert partition.expired(None, 0, None) == 0
+    assert partition.expired(1001, None, None) == 1
+
+
+def test_a_small_segment_being_written_is_not_given_up_each_time_a_queue_runs_empty(partition: Partition) -> None:
+    append(partition, bytes(100))
+    assert partition.expired(None, None, 1) == 0
+    partition.segment_bytes = 10 << 20
+    append(partition, bytes(2 << 20))
+    assert partition.expired(None, None, 2) == 2

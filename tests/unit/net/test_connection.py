@@ -1,0 +1,272 @@
+"""A connection: bytes to its session and back, flow control, limits, ends."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
+import pytest
+
+from onemq.errors import ReadOnly
+from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
+from onemq.net.connection import Connection, Connections, format_address
+from onemq.net.turn import Turns
+from tests.unit.net.fakes import FakeCore, FakeSession, FakeTransport
+
+LIMITS = ConnectionLimits(output_pause_bytes=100, output_bytes_max=1_000)
+
+
+class World:
+    """Connections over fake transports, a fake core and the real loop."""
+
+    def __init__(self, instant: bool = True, count_max: int = 10) -> None:
+        self.core = FakeCore(instant)
+        self.turns = Turns(self.core, asyncio.get_running_loop())
+        self.connections = Connections(count_max)
+
+    def connect(self) -> tuple[Connection, FakeTransport, FakeSession]:
+        sessions: list[FakeSession] = []
+
+        def factory(peer: Connection) -> FakeSession:
+            sessions.append(FakeSession(peer))
+            return sessions[-1]
+
+        connection = Connection(factory, self.turns, self.connections, LIMITS)  # type: ignore[arg-type]
+        transport = FakeTransport()
+        connection.connection_made(transport)  # type: ignore[arg-type]
+        return connection, transport, sessions[0]
+
+    async def turn(self) -> None:
+        """Lets the running turn end, and what follows from it."""
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+    def durable(self) -> None:
+        """All turns so far."""
+        flushes, self.core.flushes = self.core.flushes, []
+        for done in flushes:
+            done(None)
+
+
+def scenario(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Runs a test in a loop of its own."""
+
+    @wraps(test)
+    def run(*arguments: object, **named: object) -> None:
+        async def whole() -> None:
+            await test(*arguments, **named)
+
+        asyncio.run(whole())
+
+    return run
+
+
+@scenario
+async def test_output_is_written_once_a_turn() -> None:
+    world = World()
+    connection, transport, session = world.connect()
+    connection.data_received(b"a")
+    session.peer.send(b"b")
+    session.peer.send(b"")
+    assert transport.written == []
+    await world.turn()
+    assert transport.written == [b"ab"]
+
+
+@scenario
+async def test_a_session_knows_both_addresses_and_the_limits() -> None:
+    _, transport, session = World().connect()
+    assert (session.peer.address, session.peer.local_address) == ("10.0.0.1:5000", "[::1]:6379")
+    assert session.peer.limits is LIMITS
+    assert transport.high == LIMITS.output_pause_bytes
+
+
+def test_an_address_that_is_gone_or_no_internet_address_is_shown_as_it_is() -> None:
+    assert (format_address(None), format_address("/run/x")) == ("", "/run/x")
+
+
+class TestFlowControl:
+    @scenario
+    async def test_a_peer_that_does_not_take_output_is_not_read_until_it_does(self) -> None:
+        world = World()
+        connection, transport, session = world.connect()
+        connection.pause_writing()
+        assert (connection.congested, transport.reading) == (True, False)
+        connection.resume_writing()
+        assert (connection.congested, transport.reading) == (False, True)
+        await world.turn()
+        assert session.resumed == 1
+
+    @scenario
+    async def test_output_that_waits_for_the_disk_counts_as_well(self) -> None:
+        world = World(instant=False)
+        connection, transport, session = world.connect()
+        connection.data_received(bytes(LIMITS.output_pause_bytes + 1))
+        assert (connection.congested, transport.reading) == (True, False)
+        await world.turn()
+        assert session.resumed == 0
+        world.durable()
+        assert (connection.congested, transport.reading) == (False, True)
+        await world.turn()
+        assert session.resumed == 1
+
+    @scenario
+    async def test_it_goes_on_only_when_both_have_cleared(self) -> None:
+        world = World(instant=False)
+        connection, _, session = world.connect()
+        connection.pause_writing()
+        connection.data_received(bytes(LIMITS.output_pause_bytes + 1))
+        await world.turn()
+        world.durable()
+        assert connection.congested
+        connection.resume_writing()
+        assert not connection.congested
+        await world.turn()
+        assert session.resumed == 1
+
+    @scenario
+    async def test_output_over_the_limit_cuts_the_peer_off(self, caplog: pytest.LogCaptureFixture) -> None:
+        world = World()
+        connection, transport, session = world.connect()
+        connection.pause_writing()
+        transport.buffered_bytes = LIMITS.output_bytes_max - 10
+        with caplog.at_level(logging.WARNING):
+            session.peer.send(b"x" * 10)
+            assert not transport.aborted
+            session.peer.send(b"x")
+        assert transport.aborted
+        assert "10.0.0.1:5000 does not read: cut off with 1001 bytes unsent" in caplog.text
+        session.peer.send(b"x")
+        await world.turn()
+        assert transport.written == []
+
+    @scenario
+    async def test_a_session_can_hold_its_peer(self) -> None:
+        world = World()
+        connection, transport, _ = world.connect()
+        connection.hold()
+        assert not transport.reading
+        connection.pause_writing()
+        connection.proceed()
+        assert not transport.reading
+        connection.resume_writing()
+        assert transport.reading
+
+
+class TestEnds:
+    @scenario
+    async def test_close_waits_for_output_that_is_not_durable(self) -> None:
+        world = World(instant=False)
+        connection, transport, _ = world.connect()
+        connection.data_received(b"a")
+        await world.turn()
+        connection.data_received(b"q")
+        assert not transport.reading
+        await world.turn()
+        assert not transport.closing
+        world.durable()
+        assert (transport.written, transport.closing) == ([b"a", b"bye"], True)
+
+    @scenario
+    async def test_close_without_output_is_immediate_and_nothing_is_received_after_it(self) -> None:
+        connection, transport, session = World().connect()
+        connection.close()
+        connection.close()
+        connection.data_received(b"a")
+        session.peer.send(b"b")
+        assert (transport.closing, session.received, transport.written) == (True, [], [])
+
+    @scenario
+    async def test_a_peer_that_says_it_is_done_still_gets_its_replies(self) -> None:
+        world = World(instant=False)
+        connection, transport, _ = world.connect()
+        connection.data_received(b"a")
+        assert connection.eof_received()
+        await world.turn()
+        assert not transport.closing
+        world.durable()
+        assert (transport.written, transport.closing) == ([b"a"], True)
+
+    @scenario
+    async def test_a_lost_connection_is_told_to_its_session_within_a_turn(self) -> None:
+        world = World()
+        connection, transport, session = world.connect()
+        await world.turn()
+        world.core.calls.clear()
+        connection.data_received(b"a")
+        transport.closing = True
+        connection.connection_lost(None)
+        await world.turn()
+        assert session.is_lost
+        assert transport.written == []
+        assert "flush" in world.core.calls
+        assert len(world.connections) == 0
+
+    @scenario
+    async def test_a_failed_turn_is_told_instead_of_its_output(self) -> None:
+        world = World(instant=False)
+        connection, transport, _ = world.connect()
+        await world.turn()
+        world.durable()
+        connection.data_received(b"a")
+        await world.turn()
+        world.core.flushes[0](ReadOnly("the disk failed"))
+        await world.turn()
+        assert (transport.written, transport.closing) == ([b"-the disk failed"], True)
+
+    @scenario
+    async def test_a_mistake_in_a_handler_ends_its_connection_only(self, caplog: pytest.LogCaptureFixture) -> None:
+        world = World()
+        connection, transport, _ = world.connect()
+        _, other, other_session = world.connect()
+        with caplog.at_level(logging.ERROR):
+            connection.data_received(b"a")
+            connection.data_received(b"!")
+            other_session.peer.send(b"fine")
+            await world.turn()
+        assert transport.written == [b"a-internal error, the server's log has the details"]
+        assert (transport.closing, other.closing, other.written) == (True, False, [b"fine"])
+        assert "ZeroDivisionError" in caplog.text
+
+    @scenario
+    async def test_a_closed_peer_that_does_not_fetch_the_rest_is_cut_off_in_the_end(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        later: list[tuple[float, Callable[[], None]]] = []
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda delay, callback: later.append((delay, callback)))
+        connection, transport, _ = World().connect()
+        transport.buffered_bytes = 5
+        connection.close()
+        ((delay, callback),) = later
+        callback()
+        assert (delay, transport.aborted) == (CLOSE_LINGER_MS / 1000, True)
+
+
+@scenario
+async def test_one_connection_too_many_is_told_so() -> None:
+    world = World(count_max=1)
+    first, first_transport, _ = world.connect()
+    _, second_transport, _ = world.connect()
+    assert second_transport.written == [b"-max number of clients reached"]
+    assert (second_transport.closing, first_transport.closing) == (True, False)
+    assert len(world.connections) == 1
+    first.connection_lost(None)
+    _, third_transport, _ = world.connect()
+    assert not third_transport.closing
+
+
+@scenario
+async def test_all_connections_can_be_closed_or_aborted_and_waited_for() -> None:
+    world = World()
+    pairs = [world.connect() for _ in range(3)]
+    world.connections.close_all()
+    assert all(transport.closing for _, transport, _ in pairs)
+    world.connections.abort_all()
+    assert all(transport.aborted for _, transport, _ in pairs)
+    waiting = asyncio.ensure_future(world.connections.empty())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    for connection, _, _ in pairs:
+        connection.connection_lost(None)
+    await waiting

@@ -1,0 +1,122 @@
+"""The server as a part of another program: started, asked, stopped."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from onemq.config import Address, Config, LogSettings, RespSettings, TopicSettings
+from onemq.core.topics import TopicConfig
+from onemq.errors import ConfigError, FolderError, ListenError
+from onemq.server import Server, raise_file_limit, topic_config
+
+HERE = RespSettings(listen=Address("127.0.0.1:0"))
+IN_MEMORY = LogSettings(data=":memory:")
+
+
+def on_disk(folder: Path) -> LogSettings:
+    return LogSettings(data=str(folder / "data"))
+
+
+async def ask(server: Server, line: str) -> bytes:
+    host, _, port = server.addresses["resp"][0].rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(line.encode() + b"\r\nQUIT\r\n")
+    reply = await reader.read()
+    writer.close()
+    return reply.removesuffix(b"+OK\r\n")
+
+
+def serve(config: Config, test: Callable[[Server], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        server = Server(config)
+        await server.start()
+        try:
+            await test(server)
+        finally:
+            await server.stop()
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_it_serves(kind: str, tmp_path: Path) -> None:
+    async def test(server: Server) -> None:
+        assert await ask(server, "PING") == b"+PONG\r\n"
+        assert b"onemq_version" in await ask(server, "INFO")
+
+    serve(Config(resp=HERE, log=IN_MEMORY if kind == "memory" else on_disk(tmp_path)), test)
+
+
+def test_everything_can_be_off() -> None:
+    async def test(server: Server) -> None:
+        assert server.addresses == {}
+
+    serve(Config(resp=RespSettings(listen=None), log=IN_MEMORY), test)
+
+
+def test_it_waits_until_it_is_asked_to_stop() -> None:
+    async def test(server: Server) -> None:
+        waiting = asyncio.ensure_future(server.wait())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        server.ask_to_stop()
+        await waiting
+
+    serve(Config(resp=HERE, log=IN_MEMORY), test)
+
+
+def test_topics_of_the_configuration_are_there_and_follow_it(tmp_path: Path) -> None:
+    def topics(count: int, kind: str) -> dict[str, TopicSettings]:
+        return {"orders": TopicSettings(partitions=count, kind=kind)}  # type: ignore[arg-type]
+
+    async def two_partitions(server: Server) -> None:
+        assert b"topics:1\r\npartitions:2\r\n" in await ask(server, "INFO onemq")
+
+    async def three_partitions(server: Server) -> None:
+        assert b"topics:1\r\npartitions:3\r\n" in await ask(server, "INFO onemq")
+
+    serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(2, "stream")), two_partitions)
+    serve(Config(resp=HERE, log=on_disk(tmp_path)), two_partitions)
+    serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(3, "queue")), three_partitions)
+    with pytest.raises(ConfigError, match=r"topics\.orders: .* it can only grow"):
+        serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(1, "queue")), three_partitions)
+    serve(Config(resp=HERE, log=on_disk(tmp_path)), three_partitions)
+
+
+def test_a_topic_takes_from_the_log_table_what_it_leaves_open() -> None:
+    log = LogSettings(flush="async", retention_ms=5_000)  # type: ignore[arg-type]
+    assert topic_config(TopicSettings(), log) == TopicConfig(flush="async", retention_ms=5_000)
+    own = TopicSettings(flush="sync", retention_ms=None, compact=True)
+    assert topic_config(own, log) == TopicConfig(flush="sync", compact=True)
+
+
+def test_the_defaults_of_the_configuration_are_those_of_the_core() -> None:
+    assert topic_config(TopicSettings(), LogSettings()) == TopicConfig()
+
+
+def test_a_folder_in_use_is_refused_and_the_address_is_free_again(tmp_path: Path) -> None:
+    async def test(server: Server) -> None:
+        other = Server(Config(resp=HERE, log=on_disk(tmp_path)))
+        with pytest.raises(FolderError, match="in use by another OneMQ"):
+            await other.start()
+
+    serve(Config(resp=HERE, log=on_disk(tmp_path)), test)
+
+
+def test_an_address_in_use_is_refused_before_the_folder_is_made(tmp_path: Path) -> None:
+    async def test(server: Server) -> None:
+        taken = RespSettings(listen=Address(server.addresses["resp"][0]))
+        with pytest.raises(ListenError):
+            await Server(Config(resp=taken, log=on_disk(tmp_path))).start()
+        assert not (tmp_path / "data").exists()
+
+    serve(Config(resp=HERE, log=IN_MEMORY), test)
+
+
+def test_too_few_files_for_the_connections_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    raise_file_limit(10)
+    assert not caplog.records
+    raise_file_limit(10_000_000_000)
+    assert "raise the limit" in caplog.text
