@@ -66,6 +66,8 @@ SCHEDULE_AHEAD_MS_MAX = 100 * 366 * 24 * 3600 * 1000
 """How far ahead a message can be scheduled: a hundred years."""
 FIRE_PER_TICK_MAX = 1_000
 """Timers that one tick works off before others get their turn."""
+SETTLE_ROUNDS_MAX = 1_000
+"""How often one turn serves those who send and ask again when they are served, before others get their turn."""
 PRODUCER_BATCHES_REMEMBERED = 5
 """Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000

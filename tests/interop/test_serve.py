@@ -49,6 +49,8 @@ def wait_until_refused(port: int) -> None:
         try:
             with connected(port):
                 pass
+        except ConnectionResetError:
+            continue  # it was waiting to be accepted when the broker stopped listening
         except ConnectionRefusedError:
             return
 

@@ -86,9 +86,11 @@ def repair(
     from onemq.log import repair as repairing
     from onemq.log.disk import OsDisk
     from onemq.log.folder import FolderLock
+    from onemq.log.survey import check_data_folder
 
     _check_folder(data)
     lock, disk = FolderLock(data), OsDisk(data)
+    check_data_folder(disk)
     lock.take()
     try:
         losses = repairing.plan(disk)

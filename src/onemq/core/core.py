@@ -14,6 +14,7 @@ from onemq.core.group import Cursor, GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.housekeeping import Housekeeping
 from onemq.core.keyspace import Keyspace
+from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
@@ -25,6 +26,7 @@ from onemq.core.topics import Topics
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
 from onemq.errors import Corrupt, FolderError, InvalidArgument
+from onemq.limits import SETTLE_ROUNDS_MAX
 from onemq.log.engine import Done, Log
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Headers
@@ -81,12 +83,14 @@ class Core:
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.on_lost = self._lost
-        self.waiting = Waiting(stage)
+        self.waiting = Waiting()
         self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
         self.housekeeping = Housekeeping(
             stage, log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
         self._last_run_goes_on = False
+        self._unsettled: list[Partition] = []
+        """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (self.topics, self.groups, self.producers, self.schedule, self.keys)
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -99,6 +103,8 @@ class Core:
         self.stage.now_ms = self.keys.now_ms = now_ms
         # First, while nothing is staged: what cleaning removes must not rest on what the log does not have yet.
         due_ms: int | None = self.housekeeping.tick(now_ms)
+        if self._unsettled or self.groups.hot:
+            due_ms = now_ms
         if self.stage.refusal is None:
             if self._last_run_goes_on:
                 self._last_run_goes_on = False
@@ -110,14 +116,26 @@ class Core:
         return _earlier(due_ms, self.waiting.tick(now_ms))
 
     def settle(self) -> None:
-        """Ends the calls of a turn: serves those who wait."""
-        for partition in self.stage.touched:
+        """Ends the calls of a turn: serves those who wait. Whoever is served may send and ask again, so this
+        goes round, but not for ever: the rest is for the next turn."""
+        ends: dict[Partition, int] = {}
+        for _ in range(SETTLE_ROUNDS_MAX):
+            grown = [each for each in (*self._unsettled, *self.stage.touched) if ends.get(each) != each.end]
+            self._unsettled = []
+            if not grown and not self.groups.hot:
+                return
+            ends.update((partition, partition.end) for partition in grown)
+            self._settle(grown)
+        self._unsettled = [each for each in self.stage.touched if ends.get(each) != each.end]
+
+    def _settle(self, grown: list[Partition]) -> None:
+        for partition in grown:
             topic = self.topics.by_id(partition.topic_id)
             for group in topic.groups.values() if topic is not None else ():
                 if group.waiting:
                     self.groups.hot[group] = None
         self.receiving.settle()
-        self.waiting.settle()
+        self.waiting.settle(grown)
 
     def flush(self, done: Done) -> None:
         """Hands the turn to the log. `done` is called when it is as durable as its topics ask."""
@@ -229,13 +247,13 @@ class Core:
     def reset(self) -> None:
         """After a failed flush: forgets what the log does not have. Those who wait are told; members stay."""
         now_ms, last_run_goes_on = self.stage.now_ms, self._last_run_goes_on
-        boots = self.topics.boots()
-        self.groups.release_all()
-        self.waiting.release_all()
+        boots, groups, waiting = self.topics.boots(), self.groups, self.waiting
         self._build()
         self.recover(now_ms)
         self.topics.set_boots(boots)
         self._last_run_goes_on = last_run_goes_on
+        groups.release_all()  # last, since those who are told may ask again
+        waiting.release_all()
 
     def dump(self) -> bytes:
         """The state in bytes."""

@@ -98,7 +98,7 @@ class Groups:
 
     def seek(self, group: Group, number: int, offset: int) -> None:
         """Goes on at an offset of a partition; what was in flight there counts as done."""
-        partition = self._cursor(group, number).partition
+        partition = self.cursor(group, number).partition
         if not partition.start <= offset <= partition.end:
             raise InvalidArgument(f"partition {number} has offsets {partition.start} to {partition.end}, not {offset}")
         self._do((SEEK, group.id, number, offset), group)
@@ -133,13 +133,13 @@ class Groups:
         if number is None:
             self.check(group)
         else:
-            self._cursor(group, number)
+            self.cursor(group, number)
         if member not in group.members:
             check_name("member", member)
 
     def acknowledge(self, group: Group, number: int, offsets: list[int]) -> int:
         """Those messages are done. Returns how many of them were not before."""
-        unacknowledged = self._cursor(group, number).unacknowledged
+        unacknowledged = self.cursor(group, number).unacknowledged
         if not offsets:
             return 0
         if len(offsets) == 1:
@@ -152,7 +152,7 @@ class Groups:
 
     def fail(self, group: Group, number: int, offsets: Iterable[int], reason: str, delay_ms: int | None = None) -> int:
         """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter."""
-        cursor = self._cursor(group, number)
+        cursor = self.cursor(group, number)
         if delay_ms is not None and not 0 <= delay_ms <= DURATION_MS_MAX:
             raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
         reason = reason[:REASON_CHARACTERS_MAX]
@@ -171,7 +171,7 @@ class Groups:
 
     def give_back(self, group: Group, number: int, offsets: Iterable[int]) -> int:
         """Those deliveries were never tried: again at once, and they do not count."""
-        cursor = self._cursor(group, number)
+        cursor = self.cursor(group, number)
         held = [offset for offset in sorted(set(offsets)) if self._is_held(cursor, offset)]
         if held:
             self._return(cursor, held, READY, "", uncount=1)
@@ -179,7 +179,7 @@ class Groups:
 
     def reject(self, group: Group, number: int, offset: int, reason: str) -> bool:
         """That message is a dead letter now, whatever the policy says."""
-        cursor = self._cursor(group, number)
+        cursor = self.cursor(group, number)
         if not self._is_held(cursor, offset):
             return False
         self._return(cursor, [offset], READY, reason[:REASON_CHARACTERS_MAX])
@@ -465,7 +465,8 @@ class Groups:
     def _member(self, group: Group, name: str) -> Member:
         return group.members.get(name) or group.members.setdefault(name, Member(name, leased=False))
 
-    def _cursor(self, group: Group, number: int) -> Cursor:
+    def cursor(self, group: Group, number: int) -> Cursor:
+        """The group's position on a partition. Raises `NotFound`, `InvalidArgument`."""
         self.check(group)
         if not 0 <= number < len(group.cursors):
             raise InvalidArgument(f"topic {group.topic.name!r} has no partition {number}")

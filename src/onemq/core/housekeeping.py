@@ -114,6 +114,7 @@ class Housekeeping:
     def _clean(self, now_ms: int) -> None:
         if self._cleaning:
             return
+        self._kept = {place: kept for place, kept in self._kept.items() if self._topics.by_id(place[0]) is not None}
         for topic in self._topics:
             for partition in topic.partitions:
                 if partition.all_staged:

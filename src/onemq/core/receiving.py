@@ -61,6 +61,8 @@ class Receiving:
         self._groups = groups
         self._reading = reading
         self._deadlines: Deadlines[Receive] = Deadlines(lambda request: request.answered)
+        self._settling: set[Group] = set()
+        """Groups whose waiting requests are being served: who asks again as it is served comes after them."""
         self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
 
     def receive(
@@ -77,30 +79,55 @@ class Receiving:
         self._groups.check_receiver(group, member, number)
         self._stage.check()
         request = Receive(group, member, most, then, number)
-        self._settle_group(group)
-        self._serve(request)
+        if group not in self._settling or wait_until_ms is None:
+            self._settle_group(group)
+            self._serve(request)
         if request.got or (wait_until_ms is None and not self._busy(request)):
-            request.finish()
+            self._answer(request)
         else:
             group.waiting[request] = None
             until_ms = self._stage.now_ms + BUSY_WAIT_MS if wait_until_ms is None else wait_until_ms
             self._deadlines.add(until_ms, request)
         return request
 
+    def _answer(self, request: Receive) -> None:
+        group = request.group
+        if group in self._settling:
+            request.finish()
+            return
+        self._settling.add(group)
+        try:
+            request.finish()
+        finally:
+            self._settling.discard(group)
+        if group.waiting:
+            self._groups.hot[group] = None
+
     def settle(self) -> None:
-        """Serves those who wait, in groups that may have something for them."""
-        hot = self._groups.hot
-        while hot and self._stage.refusal is None:
-            self._settle_group(hot.popitem()[0])
+        """Serves those who wait, in groups that may have something for them. Who asks again meanwhile comes
+        in the next round, for which the group stays hot."""
+        hot, self._groups.hot = self._groups.hot, {}
+        if self._stage.refusal is None:
+            for group in hot:
+                self._settle_group(group)
 
     def _settle_group(self, group: Group) -> None:
-        if not group.waiting:
-            return
+        if group.waiting and group not in self._settling:
+            self._settling.add(group)
+            try:
+                self._serve_waiting(group)
+            finally:
+                self._settling.discard(group)
+
+    def _serve_waiting(self, group: Group) -> None:
         still: list[Receive] = []
-        while group.waiting and group.available:
+        for _ in range(len(group.waiting)):
+            if not (group.waiting and group.available):
+                break
             request, _ = group.waiting.popitem(last=False)
             self._serve(request)
             if request.got:
+                self._groups.hot[group] = None
                 request.finish()
             else:
                 still.append(request)

@@ -75,7 +75,7 @@ class Schedule:
     ) -> int:
         """Schedules a message for a topic; returns the id of its timer."""
         self._sending.check()
-        self._check_due(due_ms)
+        self.check_due(due_ms)
         if number is not None:
             topic.choose(key, number)
         check_size(topic, body, key, encode_headers(headers))
@@ -97,7 +97,7 @@ class Schedule:
     def move(self, id: int, due_ms: int) -> None:
         """The message is due at another time."""
         self._check_live(id)
-        self._check_due(due_ms)
+        self.check_due(due_ms)
         self._stage.check()
         entry = (RESCHEDULE, id, due_ms)
         self._apply_reschedule(entry)
@@ -105,8 +105,11 @@ class Schedule:
 
     def timers(self, after: tuple[int, int] | None = None) -> Iterator[tuple[int, int]]:
         """(due, id) of all timers by due time, from a position on, for paging."""
+        last = after
         for due_ms, id in self._wheel.iterate(after):
-            if self.is_live(id) and self._moved.get(id, due_ms) == due_ms:
+            # One that was moved to the time it had at first is in the wheel twice.
+            if self.is_live(id) and self._moved.get(id, due_ms) == due_ms and (due_ms, id) != last:
+                last = due_ms, id
                 yield due_ms, id
 
     def describe(self, timers: list[tuple[int, int]], then: Callable[[list[Scheduled]], None]) -> None:
@@ -183,7 +186,8 @@ class Schedule:
         if not self.is_live(id):
             raise NotFound(f"there is no scheduled message {id}: delivered, cancelled, or never scheduled")
 
-    def _check_due(self, due_ms: int) -> None:
+    def check_due(self, due_ms: int) -> None:
+        """Raises `InvalidArgument` for a time that is too far ahead."""
         if not 0 <= due_ms <= self._stage.now_ms + SCHEDULE_AHEAD_MS_MAX:
             raise InvalidArgument("a message can be scheduled for any time within the next hundred years")
 
@@ -205,6 +209,8 @@ class Schedule:
 
     def _apply_reschedule(self, entry: Any) -> None:
         _, id, due_ms = entry
+        if id in self._moved:
+            self._wheel.discard(self._moved[id], id)
         self._moved[id] = due_ms
         self._wheel.add(due_ms, id)
 

@@ -11,13 +11,14 @@ ProducerSequence = tuple[int, int, int]
 """(producer id, epoch, sequence)"""
 
 
-def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> None:
-    """Raises `TooLarge` if key, body and headers together are more than the topic takes."""
+def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> int:
+    """The size of key, body and headers together. Raises `TooLarge` if that is more than the topic takes."""
     size = len(body) + len(headers) - len(NO_HEADERS) + (0 if key is None else len(key))
     if size > topic.config.message_bytes_max:
         raise TooLarge(
             f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, this one has {size}"
         )
+    return size
 
 
 class Sending:
@@ -41,8 +42,11 @@ class Sending:
     ) -> tuple[Partition, int]:
         """Stages one message. Returns where it will be. Raises `TooLarge`, `DiskFull`, and what the
         producer's sequence gives rise to."""
-        self.check()
-        check_size(topic, body, key, headers)
+        # Paid for every message: what the checks would find is looked at here, and they tell.
+        if self.refusal is not None or self._stage.refusal is not None:
+            self.check()
+        if len(body) + len(headers) + (0 if key is None else len(key)) > topic.config.message_bytes_max:
+            check_size(topic, body, key, headers)
         if producer is not None:
             if number is None and len(topic.partitions) > 1:
                 raise InvalidArgument("an idempotent producer must name the partition: sequences count in each of them")

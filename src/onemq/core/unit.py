@@ -7,12 +7,18 @@ goes to a sync topic, what goes to async topics survives with it.
 from typing import TYPE_CHECKING, NamedTuple
 
 from onemq.core.group import Group
-from onemq.errors import InvalidArgument, NotFound, TooLarge
+from onemq.core.sending import check_size
+from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import TURN_BYTES_MAX
+from onemq.log.records import encode_headers
 from onemq.message import Headers
 
 if TYPE_CHECKING:
     from onemq.core.core import Core
+
+# What each message and each acknowledgement counts beside its own bytes.
+_MESSAGE_BYTES = 100
+_OFFSET_BYTES = 16
 
 
 class UnitSend(NamedTuple):
@@ -47,36 +53,32 @@ class Unit:
     ) -> None:
         """The message will be sent at commit."""
         self._check_open()
-        found = self._core.topics.get(topic)
-        found.choose(key, number)
-        if len(body) > found.config.message_bytes_max:
-            raise TooLarge(f"topic {topic!r} takes messages of up to {found.config.message_bytes_max} bytes")
-        self._bytes += len(body)
-        if self._bytes > TURN_BYTES_MAX:
-            raise TooLarge(f"an atomic unit can hold {TURN_BYTES_MAX} bytes of messages")
-        self._sends.append(UnitSend(topic, body, key, headers, number, deliver_at_ms))
+        send = UnitSend(topic, body, key, headers, number, deliver_at_ms)
+        self._grow(self._check(send) + _MESSAGE_BYTES)
+        self._sends.append(send)
 
     def acknowledge(self, group: Group, number: int, offsets: list[int]) -> None:
         """The deliveries will be acknowledged at commit."""
         self._check_open()
+        self._core.groups.cursor(group, number)
+        self._grow(len(offsets) * _OFFSET_BYTES)
         self._done.append((group, number, offsets))
 
     def commit(self) -> list[tuple[int, int]]:
         """All of it happens now. Returns (partition, offset) of each message, or (-1, timer) of a scheduled one.
 
-        Raises if a topic or group is gone or nothing may be written; then nothing has happened, and the
-        unit can still be rolled back.
+        Raises if a topic or group is gone or has changed, or nothing may be written; then nothing has
+        happened, and the unit can still be rolled back.
         """
         self._check_open()
         core = self._core
-        if core.sending.refusal is not None:
-            raise core.sending.refusal
         core.stage.check()
+        if self._sends:
+            core.sending.check()
         for send in self._sends:
-            core.topics.get(send.topic)
+            self._check(send)
         for group, _, _ in self._done:
-            if core.topics.get(group.topic.name).groups.get(group.name) is not group:
-                raise NotFound(f"the group {group.name!r} is gone")
+            core.groups.check(group)
         self.open = False
         placed = [core.send(*send) for send in self._sends]
         for group, number, offsets in self._done:
@@ -89,7 +91,22 @@ class Unit:
         if self.open:
             self.open = False
             for group, number, offsets in self._done:
-                self._core.groups.fail(group, number, offsets, "the transaction was rolled back")
+                if self._core.groups.has(group):
+                    self._core.groups.fail(group, number, offsets, "the transaction was rolled back")
+
+    def _check(self, send: UnitSend) -> int:
+        """Raises what sending it now would raise, and returns its size."""
+        topic = self._core.topics.get(send.topic)
+        if send.number is not None:
+            topic.choose(send.key, send.number)
+        if send.deliver_at_ms is not None:
+            self._core.schedule.check_due(max(send.deliver_at_ms, 0))
+        return check_size(topic, send.body, send.key, encode_headers(send.headers))
+
+    def _grow(self, size: int) -> None:
+        if self._bytes + size > TURN_BYTES_MAX:
+            raise TooLarge(f"an atomic unit can hold {TURN_BYTES_MAX} bytes of messages and acknowledgements")
+        self._bytes += size
 
     def _check_open(self) -> None:
         if not self.open:

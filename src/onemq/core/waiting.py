@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from onemq.core.deadlines import Deadlines
 from onemq.core.partition import Partition
-from onemq.core.stage import Stage
 
 
 class Wait:
@@ -35,8 +34,7 @@ class Wait:
 class Waiting:
     """All waiting readers."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self) -> None:
         self._deadlines: Deadlines[Wait] = Deadlines(lambda wait: wait.over)
 
     def wait(self, partitions: list[Partition], until_ms: int, then: Callable[[], None]) -> Wait:
@@ -45,9 +43,9 @@ class Waiting:
         self._deadlines.add(until_ms, wait)
         return wait
 
-    def settle(self) -> None:
-        """Tells those for whom this turn brought messages."""
-        for partition in self._stage.touched:
+    def settle(self, grown: list[Partition]) -> None:
+        """Tells those who wait for messages in partitions that have new ones."""
+        for partition in grown:
             for wait in list(partition.waiting):
                 wait.tell()
 

@@ -69,6 +69,8 @@ class Verification:
             yield Problem(journal.FOLDER, 0, problem.text)
             return
         self.notes += found.report.notes
+        if found.report.rewritten_batches:
+            self.notes.append(f"{found.report.rewritten_batches} batches are only in the journal: a start writes them")
         damage = found.recovery.journal_damage
         if damage is not None and not self._disk.exists(journal.path_of(damage[0])):
             yield Problem(journal.path_of(damage[0]), 0, "the file is missing, and what came after it")

@@ -10,6 +10,7 @@ from crc32c import crc32c
 from onemq.core.group import Group
 from onemq.core.receiving import Handed
 from onemq.core.redelivery import Immediate
+from onemq.core.start import FIRST
 from onemq.log.memory import MemoryLog
 from onemq.log.records import NO_HEADERS, BatchBuilder
 from tests.sim.disk import SimDisk
@@ -549,3 +550,92 @@ def test_a_read_that_arrives_after_its_group_has_gone_does_nothing(slow: Broker,
     assert answers.told == {"a": []}
 
 
+
+
+# Those who are served may send
+
+
+def test_what_is_sent_while_others_are_served_reaches_those_who_wait_in_the_same_turn(broker: Broker) -> None:
+    """B15: a handler's result is forwarded; nobody sleeps beside a message."""
+    told: list[str] = []
+    for name in ("a", "b", "c"):
+        broker.topic(name)
+    with broker.turn() as core:
+        for name, target in (("a", "b"), ("b", "c")):
+            core.create_group(name, "g", FIRST)
+            core.receiving.receive(
+                core.groups.get(name, "g"), "m", 1, lambda _, to=target: core.send(to, b"x"), broker.now_ms + MINUTE_MS
+            )
+        core.waiting.wait(core.topics.get("c").partitions, broker.now_ms + MINUTE_MS, lambda: told.append("reader"))
+    broker.send(b"x", topic="a")
+    assert told == ["reader"]
+    assert broker.values("c") == [b"x"]
+
+
+def test_two_who_answer_each_other_for_ever_do_not_stop_the_broker(broker: Broker) -> None:
+    """A turn ends though they do not; each further turn goes on with them."""
+    for name in ("ping", "pong"):
+        broker.topic(name)
+
+    def play(own: str, other: str) -> None:
+        core = broker.core
+
+        def take(handed: list[Handed]) -> None:
+            for _, record, _ in handed:
+                core.send(other, record[3] or b"")
+            play(own, other)
+
+        core.receiving.receive(core.groups.get(own, "g"), "m", 1, take, broker.now_ms + DAY_MS)
+
+    with broker.turn() as core:
+        core.create_group("ping", "g", FIRST)
+        core.create_group("pong", "g", FIRST)
+        play("ping", "pong")
+        play("pong", "ping")
+    broker.send(b"ball", topic="ping")
+    rallies = [len(broker.values("ping"))]
+    for _ in range(3):
+        assert broker.core.tick(broker.now_ms) == broker.now_ms, "there is more to do at once"
+        assert broker.end() is None
+        rallies.append(len(broker.values("ping")))
+    assert rallies == sorted(set(rallies))
+
+
+def test_thousands_who_ask_again_as_they_are_served_are_served_in_turn(broker: Broker, group: Group) -> None:
+    """C1: fairly, and without calls within calls"""
+    served: list[int] = []
+
+    def ask(who: int) -> None:
+        def take(handed: list[Handed]) -> None:
+            served.append(who)
+            ask(who)
+
+        broker.core.receiving.receive(group, f"m{who}", 1, take, broker.now_ms + MINUTE_MS)
+
+    with broker.turn():
+        for who in range(2_000):
+            ask(who)
+    broker.send(*[b"x"] * 5_000)
+    assert served == [*range(2_000), *range(2_000), *range(1_000)]
+
+
+def test_one_who_asks_again_at_each_answer_gets_a_long_backlog_over_some_turns(broker: Broker, group: Group) -> None:
+    """C6: push; without calls within calls, and others get their turn in between"""
+    broker.send(*[b"%d" % number for number in range(2_500)])
+    got: list[bytes | None] = []
+
+    def take(handed: list[Handed]) -> None:
+        got.extend(record[3] for _, record, _ in handed)
+        ask()
+
+    def ask() -> None:
+        broker.core.receiving.receive(group, "m", 1, take, broker.now_ms + MINUTE_MS)
+
+    with broker.turn():
+        ask()
+    turns = 1
+    while broker.core.tick(broker.now_ms) == broker.now_ms:
+        assert broker.end() is None
+        turns += 1
+    assert got == [b"%d" % number for number in range(2_500)]
+    assert 2 <= turns <= 4

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from crc32c import crc32c
 
-from onemq.core.start import FIRST as _FIRST
+from onemq.core.start import FIRST
 from onemq.core.topics import SCHEDULE_NAME, TopicConfig
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
 from onemq.limits import NAME_BYTES_MAX, PARTITIONS_MAX
@@ -232,7 +232,7 @@ def test_nobody_but_the_broker_touches_its_own_topics(broker: Broker, call: str)
             "schedule": lambda: core.send(SCHEDULE_NAME, b"intruder", deliver_at_ms=broker.now_ms + 1),
             "alter": lambda: core.topics.alter(SCHEDULE_NAME, partitions=2),
             "delete": lambda: core.topics.delete(SCHEDULE_NAME),
-            "group": lambda: broker.core.create_group(SCHEDULE_NAME, "g", _FIRST),
+            "group": lambda: broker.core.create_group(SCHEDULE_NAME, "g", FIRST),
         }
         with pytest.raises(InvalidArgument, match="OneMQ's own"):
             calls[call]()

@@ -76,7 +76,7 @@ def _description(session: "RespSession") -> str:
         "flags": _flags(session),
         "db": 0, "sub": 0, "psub": 0, "ssub": 0, "multi": -1, "qbuf": 0, "qbuf-free": 0, "argv-mem": 0,
         "multi-mem": 0, "rbs": 0, "rbp": 0, "obl": 0, "oll": 0, "omem": 0, "tot-mem": 0, "events": "r",
-        "cmd": session.last_command,
+        "cmd": session.last_command.name if session.last_command else "NULL",
         "user": "default",
         "redir": -1,
         "resp": session.replies.version,

@@ -72,7 +72,7 @@ def container(
             raise unknown_subcommand(name, request[1])
         if not row.accepts(len(request)):
             raise wrong_arity(row.name)
-        session.last_command = row.name
+        session.last_command = row
         return row.handler(session, request)
 
     arity = -2 if bare is None else -1

@@ -18,6 +18,7 @@ from onemq.protocols.resp.codec import RequestDecoder
 from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
 
 if TYPE_CHECKING:
+    from onemq.protocols.resp.command import Command
     from onemq.protocols.resp.service import RespService
 
 _logger = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class RespSession:
         self.id = session_id
         self.replies = replies.RESP2
         self.born_ms = self.last_ms = service.now_ms
-        self.last_command = "NULL"
+        self.last_command: Command | None = None
         self.name = self.library_name = self.library_version = b""
         self.no_evict = self.no_touch = False
         self.skipped_replies = 0  # so many are left out from here on; -1: all
@@ -81,11 +82,12 @@ class RespSession:
     def receive(self, data: bytes) -> None:
         if self.ended:
             return
-        self.last_ms = self.service.now_ms
+        self.last_ms = self.service.core.stage.now_ms
+        if not (self._waiting or self._running or self.peer.congested or self._todo is not _NOTHING):
+            self._run(data)
+            return
         self._decoder.feed(data)
-        if not self._waiting:
-            self._run()
-        elif not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
+        if self._waiting and not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
             self._holding = True
             self.peer.hold()
 
@@ -131,7 +133,7 @@ class RespSession:
 
     # How requests are executed.
 
-    def _run(self) -> None:
+    def _run(self, data: bytes = b"") -> None:
         """Executes requests until there are none, one waits, or the peer does not take our output."""
         if self._running or self._waiting:
             return
@@ -139,10 +141,12 @@ class RespSession:
         try:
             if self._todo is not _NOTHING:
                 self._execute_todo()
-            while not self._waiting and not self.peer.congested and (requests := self._decoder.take()):
+            requests = self._decoder.decode(data) if data else self._next_requests()
+            while requests:
                 self.service.commands_processed += len(requests)
                 self._todo = iter(requests)
                 self._execute_todo()
+                requests = self._next_requests()
         except ProtocolError as error:
             self._output.append(self.refusal(error))
             self.ended = self._waiting = True
@@ -152,46 +156,50 @@ class RespSession:
         if self.ended:
             self.peer.close()
 
+    def _next_requests(self) -> list[list[bytes]]:
+        """What can be executed now."""
+        return [] if self._waiting or self.peer.congested else self._decoder.take()
+
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""
+        commands = self._commands
         for request in self._todo:
-            reply = self._execute(request)
-            if self.skipped_replies:
-                reply = b""
-                self.skipped_replies -= self.skipped_replies > 0
-            if reply:
+            name = request[0]
+            command = commands.get(name) or commands.get(name.lower())
+            try:
+                if command is None:
+                    raise self._unknown(request)
+                words, arity = len(request), command.arity
+                if words != arity and (arity >= 0 or words < -arity):
+                    raise wrong_arity(command.name)
+                self.last_command = command
+                reply = command.handler(self, request)
+            except OneMQError as error:
+                reply = self._refuse(error)
+            if reply and not self.skipped_replies:
                 self._output.append(reply)
                 self._output_bytes += len(reply)
                 if self._output_bytes > _BURST_BYTES:
                     self._hand_over()
                     if self.peer.congested:
                         return
+            elif self.skipped_replies > 0:
+                self.skipped_replies -= 1
             if self._waiting:
                 return
         self._todo = _NOTHING
 
-    def _execute(self, request: list[bytes]) -> bytes:
-        name = request[0]
-        command = self._commands.get(name) or self._commands.get(name.lower())
-        try:
-            if command is None:
-                return self._refuse_unknown(request)
-            words, arity = len(request), command.arity
-            if words != arity and (arity >= 0 or words < -arity):
-                raise wrong_arity(command.name)
-            self.last_command = command.name
-            return command.handler(self, request)
-        except OneMQError as error:
-            if error.closes:
-                self.ended = self._waiting = True
-            return self.refusal(error)
+    def _refuse(self, error: OneMQError) -> bytes:
+        if error.closes:
+            self.ended = self._waiting = True
+        return self.refusal(error)
 
-    def _refuse_unknown(self, request: list[bytes]) -> bytes:
-        if request[0].lower() not in _HTTP_WORDS:
-            raise unknown_command(request)
-        _logger.warning("%s sent an HTTP request to the Redis port: closed", self.peer.address)
-        self.ended = self._waiting = True
-        return b""
+    def _unknown(self, request: list[bytes]) -> OneMQError:
+        if request[0].lower() in _HTTP_WORDS:
+            _logger.warning("%s sent an HTTP request to the Redis port: closed", self.peer.address)
+            self.skipped_replies = -1
+            self.ended = self._waiting = True
+        return unknown_command(request)
 
     def _hand_over(self) -> None:
         if self._output:
