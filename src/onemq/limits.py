@@ -41,7 +41,8 @@ LISTEN_BACKLOG = 1024
 CLOSE_LINGER_MS = 10_000
 """How long a closed connection may take to fetch the rest of its output."""
 RESERVED_FILES = 256
-"""Open files that are not connections: segments, indexes, the journal."""
+"""Open files that are neither connections nor segments that could be closed: half for the process, half for a few
+segments."""
 
 # The clock.
 TICK_INTERVAL_MAX_MS = 1_000

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 from msgspec import UnsetType
 
 import onemq
@@ -28,7 +29,7 @@ from onemq.limits import RESERVED_FILES
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Log
 from onemq.log.folder import FolderLock, check_format
-from onemq.log.local import LocalLog
+from onemq.log.local import OPEN_FILES_MAX, LocalLog
 from onemq.log.memory import MemoryLog
 from onemq.log.recovery import Report
 from onemq.net.background import BackgroundThreads
@@ -76,6 +77,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
         background=threads,
         journal_bytes=config.log.journal_bytes,
         index_interval_bytes=config.log.index_interval_bytes,
+        open_files_max=_segment_files_max(config.server.max_connections),
     )
     try:
         found = _describe(log.open())
@@ -106,6 +108,8 @@ def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings)
     """Makes the topic, or changes it, as the configuration says; the first turn writes it."""
     wanted = topic_config(settings, config.log)
     topic = core.topics.find(name)
+    if topic is not None:
+        wanted = msgspec.structs.replace(wanted, dead=topic.config.dead)
     try:
         if topic is None:
             core.topics.create(name, settings.partitions, wanted)
@@ -251,6 +255,14 @@ def memory_peak_bytes() -> int:
     """The most memory that the process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _segment_files_max(connections_max: int) -> int:
+    """How many segments may stay open beside all the connections there may be."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return OPEN_FILES_MAX
+    return max(min(OPEN_FILES_MAX, soft - connections_max - RESERVED_FILES), RESERVED_FILES // 2)
 
 
 def raise_file_limit(connections_max: int) -> None:

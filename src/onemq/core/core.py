@@ -118,6 +118,8 @@ class Core:
     def settle(self) -> None:
         """Ends the calls of a turn: serves those who wait. Whoever is served may send and ask again, so this
         goes round, but not for ever: the rest is for the next turn."""
+        if self.stage.refusal is not None:
+            return
         ends: dict[Partition, int] = {}
         for _ in range(SETTLE_ROUNDS_MAX):
             grown = [each for each in (*self._unsettled, *self.stage.touched) if ends.get(each) != each.end]

@@ -32,9 +32,6 @@ def _decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     return records
 
 
-
-
-
 def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
     """One of them, if it is there."""
     try:

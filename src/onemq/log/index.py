@@ -5,7 +5,7 @@ timestamp of all batches before that row. So one bisection finds a place to star
 offset, and another a place from which to look for a time.
 
 The index is derived: a missing or damaged file is rebuilt from the segment. On disk it is a row of
-chunks, written when the segment is closed and at checkpoints:
+chunks, written at checkpoints:
 
     offset  size      field
     0       4         number of rows, big-endian as all that follows

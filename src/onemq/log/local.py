@@ -68,12 +68,13 @@ class LocalLog:
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
         checkpoint_entries: int = CHECKPOINT_ENTRIES,
         inline_sync_seconds_max: float = INLINE_SECONDS_MAX,
+        open_files_max: int = OPEN_FILES_MAX,
     ) -> None:
         self._disk = disk
         self._background = background
         self._journal_bytes = journal_bytes
         self._checkpoint_entries = checkpoint_entries
-        self._files = OpenFiles(disk, OPEN_FILES_MAX)
+        self._files = OpenFiles(disk, open_files_max)
         self._registry = Registry(self._files, index_interval_bytes)
         self._journal = Journal(disk)
         self._commit = GroupCommit(self._journal.sync, background, inline_sync_seconds_max)

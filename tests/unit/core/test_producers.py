@@ -151,7 +151,6 @@ def test_a_ready_made_batch_is_stored_once(broker: Broker) -> None:
         with pytest.raises(OutOfOrderSequence, match="sequence 6 where 5"):
             core.sending.send_batch(topic, 0, batch(6, b"g"))
         with pytest.raises(Fenced):
-            core.producers.open()  # another one
             core.sending.send_batch(topic, 0, of_producer(sealed(b"z"), producer.id, -1, 5))
     assert broker.values() == [b"a", b"b", b"c", b"d", b"e"]
 

@@ -14,7 +14,18 @@ from onemq.core.start import FIRST
 from onemq.log.memory import MemoryLog
 from onemq.log.records import NO_HEADERS, BatchBuilder
 from tests.sim.disk import SimDisk
-from tests.unit.core.broker import DAY_MS, MINUTE_MS, NOW_MS, SECOND_MS, Answers, Broker, in_memory, on_both_engines, sealed, simulated
+from tests.unit.core.broker import (
+    DAY_MS,
+    MINUTE_MS,
+    NOW_MS,
+    SECOND_MS,
+    Answers,
+    Broker,
+    in_memory,
+    on_both_engines,
+    sealed,
+    simulated,
+)
 
 
 @pytest.fixture
@@ -327,7 +338,8 @@ def local(told: list[str]) -> Broker:
 
 def offsets_in(told: list[str]) -> list[int]:
     """The offsets that an operator was told of."""
-    return [int(found[1]) for text in told if (found := re.search(r"^group 'g' of 't' passes over: .*offset (\d+)", text))]
+    found = [re.search(r"^group 'g' of 't' passes over: .*offset (\d+)", text) for text in told]
+    return [int(each[1]) for each in found if each]
 
 
 def batches_of_one(broker: Broker, count: int = 5) -> Group:
@@ -548,8 +560,6 @@ def test_a_read_that_arrives_after_its_group_has_gone_does_nothing(slow: Broker,
         core.topics.delete("t") if whole_topic else core.groups.delete(group)
     answer(slow)
     assert answers.told == {"a": []}
-
-
 
 
 # Those who are served may send

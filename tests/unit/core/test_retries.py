@@ -46,9 +46,7 @@ def test_the_ladder_retries_after_its_16_steps_and_then_the_message_is_dead(brok
 
 def test_back_off_with_growing_times_retries_exactly_as_configured(broker: Broker) -> None:
     """C11"""
-    policy = Backoff(
-        initial_delay_ms=100, multiplier=3, exponential=True, max_delay_ms=2_000, max_redeliveries=5
-    )
+    policy = Backoff(initial_delay_ms=100, multiplier=3, exponential=True, max_delay_ms=2_000, max_redeliveries=5)
     group = with_one_message(broker, policy)
     assert waits(broker, group, 20) == [100, 300, 900, 2_000, 2_000]
     assert len(broker.deaths()) == 1

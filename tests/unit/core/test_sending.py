@@ -44,7 +44,9 @@ def test_a_message_may_be_as_large_as_its_topic_allows_and_no_larger(broker: Bro
     assert broker.core.topics.get("t").partitions[0].end == 1
 
 
-@pytest.mark.parametrize("options", [{"key": b"k" * 101}, {"headers": ((b"h", b"v" * 101),)}, {"headers": ((b"n" * 101, None),)}])
+@pytest.mark.parametrize(
+    "options", [{"key": b"k" * 101}, {"headers": ((b"h", b"v" * 101),)}, {"headers": ((b"n" * 101, None),)}]
+)
 def test_keys_and_headers_count_as_part_of_the_message(broker: Broker, options: dict[str, object]) -> None:
     broker.topic(message_bytes_max=100)
     for due_ms in (None, broker.now_ms + SECOND_MS):

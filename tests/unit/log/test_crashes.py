@@ -2,8 +2,8 @@
 
 Each set carries its number as an entry, so the replay tells which sets the log has. After every crash: these
 are the first so many sets, among them all that were acknowledged and must survive this kind of crash; what
-they appended can be read, whole and in order; nothing else can. A failure names its seed; run it again with
-`pytest tests/unit/log/test_crashes.py --crash-seed=N` or `run(N)`.
+they appended can be read, whole and in order; nothing else can. A failure names its seed: `run(seed)` plays it
+again, step by step.
 """
 
 import errno

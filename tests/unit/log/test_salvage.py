@@ -49,7 +49,9 @@ def test_the_damaged_batch_and_the_next_sound_one_are_found(number: int, at: int
     assert next_sound(file, damaged[0], SIZE, damaged[1], END) == following
 
 
-@pytest.mark.parametrize(("number", "base"), [(4, 13), (4, 15), (4, 300), (4, 11), (4, 0), (9, 28), (9, 1 << 40), (0, 2)])
+@pytest.mark.parametrize(
+    ("number", "base"), [(4, 13), (4, 15), (4, 300), (4, 11), (4, 0), (9, 28), (9, 1 << 40), (0, 2)]
+)
 def test_a_batch_at_a_wrong_offset_is_the_damaged_one_and_not_its_neighbour(number: int, base: int) -> None:
     file = replaced(number, placed_at(BATCHES[number], base))
     assert first_unsound(file, (0, 0), SIZE, END) == (STARTS[number], 3 * number)
