@@ -168,6 +168,8 @@ class Core:
         """Sends a message. Returns (partition, offset), or (`TIMER`, timer id) if it is due later."""
         found = self.topics.get(topic)
         if deliver_at_ms is not None and deliver_at_ms > self.stage.now_ms:
+            if producer is not None:
+                raise InvalidArgument("an idempotent producer cannot schedule: a repetition would not be recognised")
             return TIMER, self.schedule.add(found, deliver_at_ms, body, key, headers, number)
         encoded = encode_headers(headers) if headers else NO_HEADERS
         partition, offset = self.sending.send(found, body, key, encoded, number, persistent, producer)

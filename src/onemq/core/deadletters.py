@@ -63,6 +63,8 @@ class DeadLetters:
         group = cursor.group
 
         def found(records: list[Record]) -> None:
+            if not self._groups.has(group) or cursor.unacknowledged.get(offset) is not delivery:
+                return  # acknowledged or forgotten meanwhile
             for record in records:
                 origin = (group.topic.name, cursor.partition.number, offset, group.name)
                 death = Death(reason, *origin, count, self._stage.now_ms, history)

@@ -104,7 +104,7 @@ class Delivery:
 class Cursor:
     """A group's position on one partition."""
 
-    __slots__ = ("_low", "ahead", "busy", "group", "next", "partition", "ready", "unacknowledged")
+    __slots__ = ("_low", "again", "ahead", "busy", "group", "next", "partition", "ready", "unacknowledged")
 
     def __init__(self, group: "Group", partition: Partition, position: int) -> None:
         self.group = group
@@ -115,6 +115,8 @@ class Cursor:
         """Heap of offsets to hand out again; stale ones are passed over."""
         self.ahead: list[Record] = []
         """Records that were decoded and not yet handed out, the next one last."""
+        self.again: dict[int, Record] = {}
+        """Records to hand out again that the log brought later than they were asked for."""
         self.busy = False
         """Whether a read of the log is under way."""
 
@@ -174,6 +176,7 @@ class Cursor:
         self.unacknowledged.clear()
         self.ready.clear()
         self.ahead.clear()
+        self.again.clear()
         self.next = self._low = offset
 
     def trim(self, start: int) -> None:

@@ -119,6 +119,7 @@ class Groups:
         member = group.members.get(name)
         if member is None:
             return 0
+        reason = _told(reason)
         given_back = _held(member)
         self._do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
         for cursor, offset in given_back:
@@ -155,7 +156,7 @@ class Groups:
         cursor = self.cursor(group, number)
         if delay_ms is not None and not 0 <= delay_ms <= DURATION_MS_MAX:
             raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
-        reason = reason[:REASON_CHARACTERS_MAX]
+        reason = _told(reason)
         failed = 0
         for offset in sorted(set(offsets)):
             delivery = cursor.unacknowledged.get(offset)
@@ -182,8 +183,9 @@ class Groups:
         cursor = self.cursor(group, number)
         if not self._is_held(cursor, offset):
             return False
-        self._return(cursor, [offset], READY, reason[:REASON_CHARACTERS_MAX])
-        self.bury(cursor, offset, reason[:REASON_CHARACTERS_MAX])
+        reason = _told(reason)
+        self._return(cursor, [offset], READY, reason)
+        self.bury(cursor, offset, reason)
         return True
 
     def claim(
@@ -476,6 +478,11 @@ class Groups:
         waiting, group.waiting = group.waiting, OrderedDict()  # those who are told may ask again
         for request in waiting:
             request.finish()
+
+
+def _told(reason: str) -> str:
+    """A reason as it is kept: not too long, and text that can be encoded."""
+    return reason[:REASON_CHARACTERS_MAX].encode(errors="replace").decode()
 
 
 def _held(member: Member) -> list[tuple[Cursor, int]]:

@@ -168,6 +168,16 @@ class Receiving:
                 return
 
     def _hand_again(self, request: Receive, cursor: Cursor) -> None:
+        offsets = self._take_ready(request, cursor)
+        kept = [cursor.again.pop(offset) for offset in offsets if offset in cursor.again]
+        if kept:
+            self._hand(request, cursor, kept)
+            for offset in set(offsets).difference(record[0] for record in kept):
+                cursor.make_ready(offset)
+        elif offsets:
+            self._read_again(request, cursor, offsets)
+
+    def _take_ready(self, request: Receive, cursor: Cursor) -> list[int]:
         offsets: list[int] = []
         while len(offsets) < request.most - len(request.got) and cursor.has_ready():
             offset = cursor.pop_ready()
@@ -176,22 +186,48 @@ class Receiving:
                 self._groups.bury(cursor, offset, delivery.history[-1][3] if delivery.history else "")
             elif offset not in offsets[-1:]:  # one that came back twice is in the heap twice
                 offsets.append(offset)
-        if not offsets:
-            return
+        return offsets
 
-        def hand(records: list[Record]) -> None:
-            found = [record[0] for record in records]
-            self._groups.acknowledge(cursor.group, cursor.partition.number, sorted(set(offsets) - set(found)))
-            if found:
-                self._groups.hand(cursor, request.member, found, counts=True)
-                counts = cursor.unacknowledged
-                number = cursor.partition.number
-                request.got += [(number, record, counts[record[0]].count) for record in records]
+    def _read_again(self, request: Receive, cursor: Cursor, offsets: list[int]) -> None:
+        deliveries = [cursor.unacknowledged[offset] for offset in offsets]
+        at_once = True
 
+        def arrived(records: list[Record]) -> None:
+            cursor.busy = False
+            if not self._groups.has(cursor.group):
+                return
+            ours = zip(offsets, deliveries, strict=True)  # not acknowledged, claimed or forgotten meanwhile
+            still = {offset for offset, each in ours if cursor.unacknowledged.get(offset) is each}
+            records = [record for record in records if record[0] in still]
+            gone = still.difference(record[0] for record in records)
+            self._groups.acknowledge(cursor.group, cursor.partition.number, sorted(gone))
+            if at_once:
+                self._hand(request, cursor, records)
+            else:
+                self._keep(cursor, records)
+
+        cursor.busy = True
         try:
-            self._reading.records_at(cursor.partition, offsets, hand)
+            self._reading.records_at(cursor.partition, offsets, arrived)
         except Corrupt as damage:
+            cursor.busy = False
             self._pass_over_again(cursor, offsets, damage)
+        at_once = False
+
+    def _hand(self, request: Receive, cursor: Cursor, records: list[Record]) -> None:
+        if records:
+            self._groups.hand(cursor, request.member, [record[0] for record in records], counts=True)
+            counts = cursor.unacknowledged
+            number = cursor.partition.number
+            request.got += [(number, record, counts[record[0]].count) for record in records]
+
+    def _keep(self, cursor: Cursor, records: list[Record]) -> None:
+        """Records arrived later than they were asked for: those who wait get them when they are served next."""
+        cursor.again = {offset: each for offset, each in cursor.again.items() if offset in cursor.unacknowledged}
+        cursor.again.update((record[0], record) for record in records)
+        for record in records:
+            cursor.make_ready(record[0])
+        self._groups.hot[cursor.group] = None
 
     def _read_ahead(self, cursor: Cursor, request: Receive) -> bool:
         """Decodes the next records of a cursor. Returns whether they are there already."""

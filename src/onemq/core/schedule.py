@@ -130,22 +130,28 @@ class Schedule:
         if self._sending.refusal is not None:
             return now_ms + _RETRY_MS
         ids = self._wheel.pop_due(now_ms, FIRE_PER_TICK_MAX)
-        due = [id for id in ids if self.is_live(id) and self._moved.get(id, now_ms) <= now_ms]
-        due = list(dict.fromkeys(due))
+        due = [id for id in dict.fromkeys(ids) if self._is_due(id)]
         if due:
             self._firing.update(due)
             self._fire(due)
         return self._wheel.next_due_ms(now_ms)
 
+    def _is_due(self, id: int) -> bool:
+        """Of a timer whose time came: whether it still holds."""
+        return self.is_live(id) and self._moved.get(id, 0) <= self._stage.now_ms
+
     def _fire(self, ids: list[int]) -> None:
         def found(records: list[Record]) -> None:
             by_id = {record[0]: record for record in records}
-            for id in ids:
+            self._firing.difference_update(ids)
+            due = [id for id in ids if self._is_due(id)]  # not cancelled or moved meanwhile
+            for id in due:
                 if id in by_id:
                     self._deliver(by_id[id])
                 else:
                     self.on_lost(id, "the stored message cannot be found")
-            self._unschedule(ids)
+            if due:
+                self._unschedule(due)
 
         try:
             self._reading.records_at(self._partition(), sorted(ids), found)

@@ -653,3 +653,18 @@ def test_a_session_that_still_holds_a_group_that_is_gone_gets_an_error_for_every
             with pytest.raises(NotFound, match="any more"):
                 call()
     assert state(broker.core) == before
+
+
+def test_a_reason_that_is_not_text_harms_nobody(broker: Broker, group: Group) -> None:
+    """It may come from bytes that are not UTF-8; the log keeps text."""
+    reason = b"caf\xe9".decode("utf-8", "surrogateescape")
+    broker.receive(group, "a", most=1)
+    broker.receive(group, "b", most=1)
+    broker.receive(group, "c", most=1)
+    broker.fail(group, 0, reason=reason)
+    with broker.turn() as core:
+        core.groups.leave(group, "b", reason + "x" * REASON_CHARACTERS_MAX)
+        core.groups.reject(group, 0, 2, reason)
+    history = [each.history[0][3] for each in group.cursors[0].unacknowledged.values()]
+    assert history == ["caf?", ("caf?" + "x" * REASON_CHARACTERS_MAX)[:REASON_CHARACTERS_MAX]]
+    assert [death.reason for death in broker.deaths() if death] == ["caf?"]

@@ -247,3 +247,12 @@ def test_a_producer_names_the_partition_so_that_a_repetition_finds_the_same_one(
                 core.send("t", b"a", key=key, producer=(producer.id, 0, 0))
         assert core.send("t", b"a", number=0, producer=(producer.id, 0, 0)) == (0, 0)
     assert broker.all_values() == [[b"a"], []]
+
+
+def test_a_producer_cannot_schedule_since_a_repetition_would_be_stored_twice(broker: Broker) -> None:
+    """B5, B8: refused rather than ignored"""
+    broker.topic()
+    producer = opened(broker)
+    with broker.turn() as core, pytest.raises(InvalidArgument, match="cannot schedule"):
+        core.send("t", b"x", deliver_at_ms=broker.now_ms + 1, producer=(producer.id, 0, 0))
+    assert len(broker.core.schedule) == 0

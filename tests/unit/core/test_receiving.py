@@ -649,3 +649,102 @@ def test_one_who_asks_again_at_each_answer_gets_a_long_backlog_over_some_turns(b
         turns += 1
     assert got == [b"%d" % number for number in range(2_500)]
     assert 2 <= turns <= 4
+
+
+def test_messages_that_come_again_are_read_before_anybody_is_answered(slow: Broker) -> None:
+    """Law 5: reading may take long"""
+    slow.topic()
+    slow.send(b"0", b"1", b"2")
+    group = slow.group()
+    answers = Answers(slow, group)
+    with slow.turn():
+        answers.ask("first", most=3)
+    answer(slow)
+    with slow.turn() as core:
+        core.groups.fail(group, 0, [0, 1, 2], "it broke")
+        answers.ask("a", wait_ms=None, most=2)
+        answers.ask("b", most=2)
+        core.groups.acknowledge(group, 0, [1])
+    assert list(answers.told) == ["first"]
+    answer(slow)
+    answer(slow)
+    assert answers.told == {"first": [b"0", b"1", b"2"], "a": [b"0", b"2"]}
+    assert {offset: each.count for offset, each in group.cursors[0].unacknowledged.items()} == {0: 2, 2: 2}
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "timed out", "seek", "claimed", "group gone"])
+def test_what_happens_while_messages_that_come_again_are_read_is_minded(slow: Broker, meanwhile: str) -> None:
+    slow.topic()
+    slow.send(b"0")
+    group = slow.group()
+    answers = Answers(slow, group)
+    with slow.turn():
+        answers.ask("first")
+    answer(slow)
+    with slow.turn() as core:
+        core.groups.fail(group, 0, [0], "it broke")
+    with slow.turn() as core:
+        answers.ask("a", wait_ms=SECOND_MS)
+    with slow.turn() as core:
+        if meanwhile == "seek":
+            core.groups.seek(group, 0, 1)
+        if meanwhile == "claimed":
+            core.groups.claim(group, 0, [0], "claimer")
+        if meanwhile == "group gone":
+            core.groups.delete(group)
+    if meanwhile == "timed out":
+        slow.pass_ms(SECOND_MS)
+        assert answers.told["a"] == []
+    answer(slow)
+    if meanwhile == "timed out":
+        with slow.turn():
+            answers.ask("b", wait_ms=None)
+        assert answers.told["b"] == [b"0"], "it is not lost with the request that timed out"
+    elif meanwhile == "nothing":
+        assert answers.told["a"] == [b"0"]
+    else:
+        assert answers.told.get("a", []) == []
+
+
+def test_a_message_that_is_acknowledged_or_sought_past_while_it_is_buried_is_no_dead_letter(slow: Broker) -> None:
+    """C12"""
+    slow.topic()
+    slow.send(b"0", b"1", b"2")
+    group = slow.group(policy=Immediate(1))
+    with slow.turn():
+        Answers(slow, group).ask("m", most=3)
+    answer(slow)
+    with slow.turn() as core:
+        core.groups.fail(group, 0, [0, 1], "it broke")
+        core.groups.acknowledge(group, 0, [0])
+    answer(slow)
+    dead = slow.core.topics.get("t.g.dead").partitions[0]
+    assert dead.end == 1
+    with slow.turn() as core:
+        core.groups.fail(group, 0, [2], "it broke")
+    with slow.turn() as core:
+        core.groups.delete(group)
+    answer(slow)
+    assert dead.end == 1
+    assert slow.core.topics.get("t").groups == {}
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "cancelled", "moved later"])
+def test_a_timer_that_is_cancelled_or_moved_while_its_message_is_read_does_not_fire(
+    slow: Broker, meanwhile: str
+) -> None:
+    """B8"""
+    topic = slow.topic()
+    slow.send(b"x", deliver_at_ms=slow.now_ms + SECOND_MS)
+    slow.pass_ms(SECOND_MS)
+    with slow.turn() as core:
+        if meanwhile == "cancelled":
+            core.schedule.cancel(0)
+        if meanwhile == "moved later":
+            core.schedule.move(0, slow.now_ms + SECOND_MS)
+    answer(slow)
+    assert topic.partitions[0].end == (meanwhile == "nothing")
+    slow.pass_ms(SECOND_MS)
+    answer(slow)
+    assert topic.partitions[0].end == (meanwhile != "cancelled")
+    assert len(slow.core.schedule) == 0
