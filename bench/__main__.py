@@ -1,6 +1,7 @@
 """Measures OneMQ on this machine: `make bench`, or `python -m bench --help`."""
 
 import argparse
+import gc
 import resource
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from bench import append, restart
 from bench.report import Result, machine, show, write
+from onemq.cli.serve import GC_THRESHOLDS
 
 BENCHES: dict[str, Callable[[str | None, bool], Iterator[Result]]] = {
     "group-commit": append.group_commit,
@@ -29,6 +31,7 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # as the server does
+    gc.set_threshold(*GC_THRESHOLDS)  # as the server does
     where, results = machine(), []
     for name in options.names or BENCHES:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)

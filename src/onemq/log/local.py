@@ -187,11 +187,12 @@ class LocalLog:
         for (topic, number), batches in _by_partition(writes.batches).items():
             partition = self._registry.partition(topic, number)
             pending.marks.append((partition, partition.mark()))
-            places = partition.append(batches)
-            self._dirty.update(places)
-            self._bytes_since += sum(len(batch.data) for batch in batches)
-            rows += [sets.row_of(batch, segment) for batch, segment in zip(batches, places, strict=True)]
-            journaled += [batch.data for batch in batches if batch.journaled]
+            for batch, segment in zip(batches, partition.append(batches), strict=True):
+                self._dirty.add(segment)
+                self._bytes_since += len(batch.data)
+                rows.append(sets.row_of(batch, segment))
+                if batch.journaled:
+                    journaled.append(batch.data)
         if writes.trims:
             writes = replace(writes, trims=self._within_bounds(writes.trims))
         self._journal.append([sets.encode(writes, rows, swaps), *journaled])
