@@ -2,33 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from onemq.core.core import Core
 from onemq.protocols import Peer
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
 from onemq.protocols.resp.session import RespSession
-
-
-class Clock(Protocol):
-    """Knows the time of the running turn."""
-
-    @property
-    def now_ms(self) -> int: ...
-
-
-class RespCore(Protocol):
-    """What the commands need of the core."""
-
-    @property
-    def stage(self) -> Clock: ...
-
-    @property
-    def read_only(self) -> str | None:
-        """Why messages are refused now, if so."""
-
-    def stats(self) -> dict[str, object]:
-        """Numbers for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +29,7 @@ class RespService:
 
     def __init__(
         self,
-        core: RespCore,
+        core: Core,
         facts: ServerFacts,
         commands: Mapping[bytes, Command] | None = None,
     ) -> None:
@@ -60,11 +39,19 @@ class RespService:
         self.sessions: dict[int, RespSession] = {}
         self.sessions_ever = 0
         self.commands_processed = 0
+        self.afterwards: dict[Callable[[], None], None] = {}
+        """What is to be done after the running command, or after the whole transaction that it is part of."""
 
     @property
     def now_ms(self) -> int:
         """The time of the running turn."""
         return self.core.stage.now_ms
+
+    def run_afterwards(self) -> None:
+        """Does it, and what that gives rise to."""
+        while self.afterwards:
+            work, _ = self.afterwards.popitem()
+            work()
 
     def connect(self, peer: Peer) -> RespSession:
         """The session factory of the listener."""

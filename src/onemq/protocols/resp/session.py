@@ -7,7 +7,7 @@ peer does not take our replies (`peer.congested`), and goes on from there.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
@@ -41,6 +41,7 @@ class RespSession:
         "_running",
         "_todo",
         "_waiting",
+        "atomic",
         "born_ms",
         "ended",
         "id",
@@ -51,6 +52,7 @@ class RespSession:
         "name",
         "no_evict",
         "no_touch",
+        "on_lost",
         "peer",
         "replies",
         "service",
@@ -68,6 +70,10 @@ class RespSession:
         self.no_evict = self.no_touch = False
         self.skipped_replies = 0  # so many are left out from here on; -1: all
         self.ended = False
+        self.atomic = False
+        """Whether a transaction runs: a command that finds nothing answers so instead of waiting."""
+        self.on_lost: dict[Callable[[], None], None] = {}
+        """What gives back the things that belong to this connection, when it is gone."""
         self._commands = service.commands
         self._decoder = RequestDecoder()
         self._todo = _NOTHING  # decoded, not executed yet
@@ -97,6 +103,8 @@ class RespSession:
     def lost(self) -> None:
         self.ended = self._waiting = True
         self.service.sessions.pop(self.id, None)
+        for give_back in list(self.on_lost):
+            give_back()
 
     def refusal(self, error: OneMQError) -> bytes:
         return replies.error(error_line(error))
@@ -162,7 +170,7 @@ class RespSession:
 
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""
-        commands = self._commands
+        commands, afterwards = self._commands, self.service.afterwards
         for request in self._todo:
             name = request[0]
             command = commands.get(name) or commands.get(name.lower())
@@ -174,6 +182,8 @@ class RespSession:
                     raise wrong_arity(command.name)
                 self.last_command = command
                 reply = command.handler(self, request)
+                if afterwards:
+                    self.service.run_afterwards()
             except OneMQError as error:
                 reply = self._refuse(error)
             if reply and not self.skipped_replies:

@@ -1,0 +1,85 @@
+"""OneMQ and a real redis-server side by side: the same calls to both, and the replies compared.
+
+    def test_append(pair):
+        pair.same("SET", "k", "a")
+        pair.same("APPEND", "k", "b")
+
+`same` fails if the replies differ; errors are compared by their whole text. What differs by nature
+(ids, times, addresses) is made alike first by the `alike` function of the call.
+"""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
+from redis.retry import Retry
+
+from tests.process import START_SECONDS_MAX, free_port
+
+needs_redis_server = pytest.mark.skipif(
+    shutil.which("redis-server") is None, reason="redis-server is missing: apt-get install redis-server"
+)
+
+
+@contextmanager
+def redis_server(folder: Path, *options: str) -> Iterator[int]:
+    """A real redis-server on a free port, which is what this gives."""
+    port = free_port()
+    command = ["redis-server", "--port", str(port), "--dir", str(folder), "--save", "", "--bind", "127.0.0.1"]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
+    try:
+        give_up = time.monotonic() + START_SECONDS_MAX
+        while not _answers(port):
+            assert process.poll() is None, "redis-server ended"
+            assert time.monotonic() < give_up, "redis-server does not answer"
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with connection(port) as client:
+            return bool(client.ping())
+    except redis.ConnectionError:
+        return False
+
+
+def connection(port: int, protocol: int = 2) -> redis.Redis:
+    """A client of one connection that gives replies as they come: bytes, not parsed per command."""
+    client = redis.Redis(
+        port=port, protocol=protocol, single_connection_client=True, retry=Retry(NoBackoff(), 0), socket_timeout=30
+    )
+    client.response_callbacks.clear()
+    return client
+
+
+def reply(client: redis.Redis, *words: Any) -> Any:
+    """What the server answers; errors as `("error", text)`."""
+    try:
+        return client.execute_command(*words)
+    except ResponseError as error:
+        return ("error", str(error))
+
+
+class Pair:
+    """Two connections, one to each server."""
+
+    def __init__(self, ours: redis.Redis, theirs: redis.Redis) -> None:
+        self.ours = ours
+        self.theirs = theirs
+
+    def same(self, *words: Any, alike: Callable[[Any], Any] = lambda answer: answer) -> Any:
+        """Sends a command to both and returns OneMQ's reply, which must be alike that of Redis."""
+        expected, answer = reply(self.theirs, *words), reply(self.ours, *words)
+        assert alike(answer) == alike(expected), f"{words}: OneMQ {answer!r}, Redis {expected!r}"
+        return answer
