@@ -18,6 +18,8 @@ decoding is paid for every message."""
 # Reserved header names. Later fields (tag, priority, expiry, reply-to, correlation id) find their place here.
 ID = b"_id"
 """The message id, where it differs from what the place of the message says."""
+STREAM_ID = b"_sid"
+"""The id in its stream, `ms-number`, where it is not made of the time and the offset; always the first header."""
 DUE = b"_due"
 """When a scheduled message was due, ms."""
 TARGET = b"_to"

@@ -22,6 +22,7 @@ from onemq.core.schedule import Schedule
 from onemq.core.sending import ProducerSequence, Sending
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
+from onemq.core.streams import Streams
 from onemq.core.topics import Topics
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
@@ -31,7 +32,7 @@ from onemq.log.engine import Done, Log
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Headers
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 TIMER = -1
 """Stands for the partition of a message that is scheduled and has no place yet."""
 
@@ -72,7 +73,7 @@ class Core:
     def _build(self) -> None:
         """An empty broker over the log."""
         log = self.log
-        self.stage = stage = Stage()
+        self.stage = stage = Stage(self._keys_sync)
         self.topics = Topics(stage, log)
         self.groups = Groups(stage, self.topics)
         self.producers = Producers(stage, self.topics)
@@ -84,14 +85,17 @@ class Core:
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.on_lost = self._lost
         self.waiting = Waiting()
-        self.keys = Keyspace(lambda entry: stage.entry(entry, self._keys_sync))
+        self.keys = Keyspace(stage.entries)
+        self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
         self.housekeeping = Housekeeping(
             stage, log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []
         """Partitions with messages that those who wait were not told of yet."""
-        self._parts: tuple[Part, ...] = (self.topics, self.groups, self.producers, self.schedule, self.keys)
+        self._parts: tuple[Part, ...] = (
+            self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams
+        )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
             self._appliers.update(part.appliers())
@@ -190,6 +194,13 @@ class Core:
 
         positions(self.log, self.topics.get(topic), start, found)
 
+    def set_policy(self, topic: str, group: GroupConfig, kind: str) -> None:
+        """Sets what all groups of a topic are like, those to come included, and how long its messages stay."""
+        group.check(topic)
+        found = self.topics.alter(topic, group=msgspec.to_builtins(group), kind=kind)
+        for each in list(found.groups.values()):
+            self.groups.alter(each, group)
+
     def check_writable(self) -> None:
         """Raises if nothing can be written now: what a protocol asks before a command that changes keys."""
         self.stage.check()
@@ -213,7 +224,7 @@ class Core:
             "groups": sum(len(topic.groups) for topic in topics),
             "messages": sum(p.end - p.start for topic in topics if not topic.internal for p in topic.partitions),
             "scheduled": len(self.schedule),
-            "keys": self.keys.count(),
+            "keys": max(self.keys.count() - sum(not topic.internal for topic in topics), 0),
         }
 
     # State
@@ -232,6 +243,7 @@ class Core:
         for entries in sets:
             self._apply(entries)
         self.topics.place_all()
+        self.streams.place_all()
         self.groups.clamp()
 
     def resume(self) -> None:
@@ -267,7 +279,7 @@ class Core:
         version, *dumps = msgspec.msgpack.decode(state)
         if version > STATE_VERSION:
             raise FolderError(f"the state has format {version}, newer than this OneMQ reads ({STATE_VERSION}): upgrade")
-        for part, dump in zip(self._parts, dumps, strict=True):
+        for part, dump in zip(self._parts, dumps, strict=False):  # older ones lack the last parts
             part.load(dump)
 
     def _damaged(self, cursor: Cursor, damage: Corrupt) -> None:

@@ -18,7 +18,7 @@ from onemq.core.topics import DAY_MS, Topic, TopicConfig, Topics
 from onemq.errors import Corrupt
 from onemq.limits import MESSAGE_BYTES_CEILING, NAME_BYTES_MAX
 from onemq.log.records import encode_headers
-from onemq.message import DEAD, ID, Record, header, id_of
+from onemq.message import DEAD, ID, STREAM_ID, Record, header, id_of
 
 RETENTION_MS = 3 * DAY_MS
 
@@ -78,7 +78,7 @@ class DeadLetters:
             found([])
 
     def _write(self, group: Group, cursor: Cursor, record: Record, death: Death) -> None:
-        headers = [each for each in record[4] if each[0] != DEAD]
+        headers = [each for each in record[4] if each[0] not in (DEAD, STREAM_ID)]
         if header(record[4], ID) is None:
             headers.append((ID, id_of(cursor.partition.topic_id, cursor.partition.number, record).encode()))
         headers.append((DEAD, msgspec.json.encode(death)))

@@ -3,22 +3,26 @@
 An entry is a tuple whose first item is one of these numbers; it comes back from the log as a list.
 Entries state what happened, with all offsets and times in them: applying one decides nothing.
 Numbers are part of the storage format and are never used again for something else. 100 to 139
-belong to the keyspace (core/keyspace/entries.py).
+belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
 
     kind             fields
     TOPIC_CREATE     id, name, number of partitions, settings
     TOPIC_ALTER      id, number of partitions, settings
     TOPIC_DELETE     id
     TRIM             topic, partition, first kept offset
+    TOPIC_RENAME     id, name
     GROUP_CREATE     id, topic, name, position per partition, settings
     GROUP_ALTER      id, settings
     GROUP_DELETE     id
     SEEK             group, partition, offset           forgets what was in flight
+    PASS             group, partition, next offset      there was nothing to hand out before it
+    MOVE             group, partition, offset           what is in flight stays in flight
     JOIN             group, member, leased
     LEAVE            group, member, now, reason         gives its deliveries back
     DELIVER          group, partition, member, now, next offset, runs
     HAND             group, partition, member, since, offsets, added to the count
     ACKNOWLEDGE      group, partition, runs
+    CLAIM            group, partition, member, since, offsets, counts       makes in flight what is not
     RETURN           group, partition, offsets, due (0: at once), now, reason, taken from the count
     SCHEDULE         first id, due times                the messages lie at these offsets of the schedule
     UNSCHEDULE       ids                                fired or cancelled
@@ -26,6 +30,12 @@ belong to the keyspace (core/keyspace/entries.py).
     PRODUCER         id, epoch, name or nil, now
     PRODUCED         id, epoch, topic, partition, first sequence, last sequence, offset, now
     PRODUCERS_FORGET ids
+    STREAM_SET       topic, last id, highest deleted id, entries added before offset 0
+    STREAM_DELETED   topic, offsets
+    STREAM_TRIMMED   ghosts: [group, offset, id], marks: [group, offset, id]
+    STREAM_MARK      group, offset, last id, entries read before offset 0
+    STREAM_PRODUCED  topic, producer, name of the message, its id, now
+    STREAM_WINDOW    topic, how long names are remembered in ms, most names of a producer
 
 Runs are flat pairs: first, last, first, last, ...
 """
@@ -34,22 +44,32 @@ TOPIC_CREATE = 1
 TOPIC_ALTER = 2
 TOPIC_DELETE = 3
 TRIM = 4
+TOPIC_RENAME = 5
 GROUP_CREATE = 10
 GROUP_ALTER = 11
 GROUP_DELETE = 12
 SEEK = 13
+MOVE = 14
 JOIN = 15
 LEAVE = 16
 DELIVER = 20
 HAND = 21
 ACKNOWLEDGE = 22
 RETURN = 23
+CLAIM = 24
+PASS = 25
 SCHEDULE = 30
 UNSCHEDULE = 31
 RESCHEDULE = 32
 PRODUCER = 40
 PRODUCED = 41
 PRODUCERS_FORGET = 42
+STREAM_SET = 50
+STREAM_DELETED = 51
+STREAM_TRIMMED = 52
+STREAM_MARK = 53
+STREAM_PRODUCED = 54
+STREAM_WINDOW = 55
 
 
 def runs_of(offsets: list[int]) -> list[int]:

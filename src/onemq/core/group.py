@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 READY = 0
 BURYING = -1
+GIVEN_UP = -2
+"""Nobody has the message, and it is not handed out again before someone claims it."""
+COUNT_MAX = 2**63 - 1
 
 Attempt = tuple[int, str, int, str]
 """(handed out at, to whom, failed at, why)"""
@@ -36,6 +39,8 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Redelivery policy as an entry (core/redelivery.py); none: again at once, for ever."""
     dead_topic: str | None = None
     """Where dead letters go; none: a topic of the group's own."""
+    lease_connection: bool = False
+    """Give a member's deliveries back at once when its connection ends, where a protocol's own way is to keep them."""
     lease_ms: int = 0
     """Give a delivery back when it is not acknowledged in this time; 0: never while its member lives."""
 
@@ -58,10 +63,12 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Member:
     """A receiver with a name."""
 
-    __slots__ = ("held", "leased", "name")
+    __slots__ = ("held", "leased", "name", "seen_ms")
 
-    def __init__(self, name: str, leased: bool) -> None:
+    def __init__(self, name: str, leased: bool, seen_ms: int) -> None:
         self.name = name
+        self.seen_ms = seen_ms
+        """When it last asked for something, as far as a protocol keeps it. Not durable: a restart counts as asking."""
         self.leased = leased
         """Whether its deliveries go back when its connection ends."""
         self.held: dict[Delivery, None] = {}
@@ -104,13 +111,22 @@ class Delivery:
 class Cursor:
     """A group's position on one partition."""
 
-    __slots__ = ("_low", "again", "ahead", "busy", "group", "next", "partition", "ready", "unacknowledged")
+    __slots__ = (
+        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "last", "names", "next", "partition", "ready",
+        "unacknowledged",
+    )  # fmt: skip
 
     def __init__(self, group: "Group", partition: Partition, position: int) -> None:
         self.group = group
         self.partition = partition
-        self.next = self._low = position
+        self.next = self._low = self.high = self.last = position
+        """`last` is after the last message that was handed out: between it and `next` there is none any more.
+        `high` is above everything that was ever handed out since the start: `next` may have been moved back."""
         self.unacknowledged: dict[int, Delivery] = {}
+        self.ghosts: dict[int, int] = {}
+        """Unacknowledged offsets whose messages were removed, but stay listed, with their stream ids."""
+        self.names: dict[bytes, int] = {}
+        """Offsets in flight by the names that a protocol gave them; may lack any of them."""
         self.ready: list[int] = []
         """Heap of offsets to hand out again; stale ones are passed over."""
         self.ahead: list[Record] = []
@@ -153,8 +169,8 @@ class Cursor:
         """Everything below is acknowledged."""
         if not self.unacknowledged:
             self._low = self.next
-        elif len(self.unacknowledged) < self.next - self._low:
-            self._low = min(self.unacknowledged)
+        elif self.high > self.next or self.ghosts or len(self.unacknowledged) < self.next - self._low:
+            self.settle_low()
         else:
             while self._low not in self.unacknowledged:
                 self._low += 1
@@ -162,7 +178,8 @@ class Cursor:
 
     def settle_low(self) -> None:
         """Finds the low mark anew."""
-        self._low = min(self.unacknowledged, default=self.next)
+        pending = self.unacknowledged.keys() - self.ghosts.keys() if self.ghosts else self.unacknowledged
+        self._low = min(min(pending, default=self.next), self.next)
 
     @property
     def lag(self) -> int:
@@ -177,21 +194,34 @@ class Cursor:
         self.ready.clear()
         self.ahead.clear()
         self.again.clear()
-        self.next = self._low = offset
+        self.ghosts.clear()
+        self.names.clear()
+        self.next = self._low = self.high = self.last = offset
+
+    def move(self, offset: int) -> None:
+        """Goes on at an offset; what is in flight stays in flight."""
+        self.high = max(self.high, self.next)
+        self.next = self.last = offset
+        self.ahead.clear()
+        self.settle_low()
 
     def trim(self, start: int) -> None:
         """The messages before an offset are gone."""
         if self.next < start:
             self.next = start
             self.ahead.clear()
+        self.last = max(self.last, start)
         if self._low < start:
-            for offset in [offset for offset in self.unacknowledged if offset < start]:
+            gone = (offset for offset in self.unacknowledged if offset < start and offset not in self.ghosts)
+            for offset in list(gone):
                 self.unacknowledged.pop(offset).release()
             self._low = start
 
     def cut(self, end: int) -> None:
         """The messages from an offset on never survived; only after a power cut, on async topics."""
         self.next = min(self.next, end)
+        self.last = min(self.last, end)
+        self.high = min(max(self.high, self.next), end)
         self._low = min(self._low, end)
         for offset in [offset for offset in self.unacknowledged if offset >= end]:
             self.unacknowledged.pop(offset).release()

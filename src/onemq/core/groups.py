@@ -8,6 +8,7 @@ import msgspec
 
 from onemq.core.entries import (
     ACKNOWLEDGE,
+    CLAIM,
     DELIVER,
     GROUP_ALTER,
     GROUP_CREATE,
@@ -15,12 +16,14 @@ from onemq.core.entries import (
     HAND,
     JOIN,
     LEAVE,
+    MOVE,
+    PASS,
     RETURN,
     SEEK,
     offsets_of,
     runs_of,
 )
-from onemq.core.group import BURYING, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group import BURYING, COUNT_MAX, GIVEN_UP, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.core.wheel import Wheel
@@ -60,6 +63,10 @@ class Groups:
         if group is None:
             raise NotFound(f"topic {topic!r} has no group {name!r}: create it first")
         return group
+
+    def by_id(self, id: int) -> Group:
+        """The group of an id, which must exist."""
+        return self._by_id[id]
 
     def has(self, group: Group) -> bool:
         """Whether the group still exists."""
@@ -103,6 +110,11 @@ class Groups:
             raise InvalidArgument(f"partition {number} has offsets {partition.start} to {partition.end}, not {offset}")
         self._do((SEEK, group.id, number, offset), group)
         self.hot[group] = None
+
+    def move(self, group: Group, number: int, offset: int) -> None:
+        """Goes on at an offset of a partition; what is in flight stays so."""
+        self.cursor(group, number)
+        self._do((MOVE, group.id, number, offset), group)
 
     def join(self, group: Group, name: str, leased: bool) -> Member:
         """Makes a member known. A leased one gives its deliveries back when it leaves or dies."""
@@ -204,11 +216,23 @@ class Groups:
             and now_ms - delivery.since_ms >= idle_ms_min
         ]
         if counts:
-            claimed = [offset for offset in claimed if not self._bury_if_worn_out(cursor, offset)]
+            claimed = [offset for offset in claimed if not self.bury_if_worn_out(cursor, offset)]
         if claimed:
             self.join(group, member, group.members[member].leased if member in group.members else False)
             self.hand(cursor, member, claimed, counts)
         return claimed
+
+    def take(self, group: Group, number: int, member: str, since_ms: int, counts: dict[int, int]) -> None:
+        """Those messages are in flight with a member, as if handed out at a time, so often: offset -> count."""
+        self.check_receiver(group, member, number)
+        self.join(group, member, group.members[member].leased if member in group.members else False)
+        self._do((CLAIM, group.id, number, member, since_ms, list(counts), list(counts.values())), group)
+
+    def give_up(self, group: Group, number: int, counts: dict[int, int]) -> None:
+        """Those messages are in flight with nobody, and count as handed out so often: offset -> count."""
+        self.cursor(group, number)
+        now_ms = self._stage.now_ms
+        self._do((CLAIM, group.id, number, None, now_ms, list(counts), list(counts.values())), group)
 
     def hand(self, cursor: Cursor, member: str, offsets: list[int], counts: bool) -> None:
         """Those unacknowledged messages belong to a member from now on."""
@@ -220,6 +244,10 @@ class Groups:
         runs = runs_of(offsets) if offsets else []
         group = cursor.group
         self._do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
+
+    def pass_over(self, cursor: Cursor, next_offset: int) -> None:
+        """There is nothing to hand out before an offset."""
+        self._do((PASS, cursor.group.id, cursor.partition.number, next_offset), cursor.group)
 
     # Time
 
@@ -273,7 +301,10 @@ class Groups:
             JOIN: self._apply_join,
             LEAVE: self._apply_leave,
             DELIVER: self._apply_deliver,
+            PASS: self._apply_pass,
             HAND: self._apply_hand,
+            CLAIM: self._apply_claim,
+            MOVE: self._apply_move,
             ACKNOWLEDGE: self._apply_acknowledge,
             RETURN: self._apply_return,
         }
@@ -284,7 +315,7 @@ class Groups:
 
     def _dump_group(self, group: Group) -> list[object]:
         members = [[member.name, member.leased] for member in group.members.values()]
-        cursors = [[cursor.next, self._dump_deliveries(cursor)] for cursor in group.cursors]
+        cursors = [[cursor.next, self._dump_deliveries(cursor), cursor.last] for cursor in group.cursors]
         return [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
 
     def _dump_deliveries(self, cursor: Cursor) -> list[object]:
@@ -301,12 +332,14 @@ class Groups:
         """The reverse of `dump`."""
         next_id, groups = state
         for id, topic, name, config, members, cursors in groups:
-            self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, _ in cursors], config))
+            self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, *_ in cursors], config))
             for member, leased in members:
                 self._apply_join((JOIN, id, member, leased))
-            for cursor, (_, deliveries) in zip(self._by_id[id].cursors, cursors, strict=True):
+            for cursor, (_, deliveries, *last) in zip(self._by_id[id].cursors, cursors, strict=True):
+                cursor.last = last[0] if last else cursor.next
                 for fields in deliveries:
                     self._load_delivery(cursor, *fields)
+                cursor.high = max(cursor.next, max(cursor.unacknowledged, default=-1) + 1)
                 cursor.settle_low()
         self._next_id = next_id
 
@@ -315,8 +348,8 @@ class Groups:
     ) -> None:
         owner = cursor.group.members[member] if member is not None else None
         attempts: tuple[Attempt, ...] = tuple(tuple(attempt) for attempt in history)
-        if owner is not None:
-            self._own(Delivery(cursor, owner, offsets, since_ms, count, attempts))
+        if owner is not None or due_ms == GIVEN_UP:
+            self._own(Delivery(cursor, owner, offsets, since_ms, count, attempts, due_ms))
         else:
             for offset in offsets:
                 self._park(offset, Delivery(cursor, None, [offset], since_ms, count, attempts, max(due_ms, READY)))
@@ -363,7 +396,7 @@ class Groups:
 
     def _apply_join(self, entry: Any) -> None:
         _, id, name, leased = entry
-        member = self._by_id[id].members.setdefault(name, Member(name, leased))
+        member = self._by_id[id].members.setdefault(name, Member(name, leased, self._stage.now_ms))
         member.leased = leased
 
     def _apply_leave(self, entry: Any) -> None:
@@ -377,9 +410,15 @@ class Groups:
     def _apply_deliver(self, entry: Any) -> None:
         _, id, number, name, now_ms, next_offset, runs = entry
         cursor = self._by_id[id].cursors[number]
-        cursor.next = next_offset
+        if cursor.next < cursor.high:
+            self._release(cursor, offsets_of(runs) if runs else ())
+        cursor.next = cursor.last = next_offset
         if runs:
             self._own(Delivery(cursor, self._member(cursor.group, name), offsets_of(runs), now_ms, 1))
+
+    def _apply_pass(self, entry: Any) -> None:
+        _, id, number, next_offset = entry
+        self._by_id[id].cursors[number].next = next_offset
 
     def _apply_hand(self, entry: Any) -> None:
         _, id, number, name, now_ms, offsets, counts = entry
@@ -388,15 +427,43 @@ class Groups:
         for offset in offsets:
             old = cursor.unacknowledged[offset]
             old.release()
-            alike.setdefault((old.count + counts, old.history), []).append(offset)
+            alike.setdefault((min(old.count + counts, COUNT_MAX), old.history), []).append(offset)
         for (count, history), together in alike.items():
             self._own(Delivery(cursor, self._member(cursor.group, name), together, now_ms, count, history))
 
+    def _apply_claim(self, entry: Any) -> None:
+        _, id, number, name, since_ms, offsets, counts = entry
+        cursor = self._by_id[id].cursors[number]
+        member = None if name is None else self._member(cursor.group, name)
+        for offset, count in zip(offsets, counts, strict=True):
+            old = cursor.unacknowledged.get(offset)
+            history = old.history if old is not None else ()
+            self._release(cursor, (offset,))
+            if member is None:
+                cursor.unacknowledged.pop(offset, None)  # the order tells who was given up first
+            self._own(Delivery(cursor, member, [offset], since_ms, count, history, GIVEN_UP))
+            cursor.high = max(cursor.high, offset + 1)
+
+    def _release(self, cursor: Cursor, offsets: Iterable[int]) -> None:
+        """Those of the messages that are in flight are about to be handed out anew."""
+        for offset in offsets:
+            old = cursor.unacknowledged.get(offset)
+            if old is not None:
+                old.release()
+
+    def _apply_move(self, entry: Any) -> None:
+        _, id, number, offset = entry
+        self._by_id[id].cursors[number].move(offset)
+
     def _apply_acknowledge(self, entry: Any) -> None:
         _, id, number, runs = entry
-        unacknowledged = self._by_id[id].cursors[number].unacknowledged
+        cursor = self._by_id[id].cursors[number]
+        unacknowledged = cursor.unacknowledged
         for offset in offsets_of(runs):
             unacknowledged.pop(offset).release()
+        if cursor.ghosts:
+            for offset in offsets_of(runs):
+                cursor.ghosts.pop(offset, None)
 
     def _apply_return(self, entry: Any) -> None:
         _, id, number, offsets, due_ms, now_ms, reason, uncount = entry
@@ -434,11 +501,11 @@ class Groups:
             self._retries.add(delivery.due_ms, self._next_timer)
 
     def _own(self, delivery: Delivery) -> None:
-        """The messages belong to a member, for as long as its lease lasts."""
+        """The messages belong to a member, for as long as its lease lasts, or to nobody, given up."""
         cursor = delivery.cursor
         cursor.unacknowledged.update(dict.fromkeys(delivery.offsets, delivery))
         lease_ms = cursor.group.config.lease_ms
-        if lease_ms:
+        if lease_ms and delivery.member is not None:
             self._next_timer += 1
             self._leased[self._next_timer] = delivery
             self._leases.add(delivery.since_ms + lease_ms, self._next_timer)
@@ -448,7 +515,7 @@ class Groups:
         if delivery is not None and is_exhausted(cursor, delivery):
             self.bury(cursor, offset, reason or (delivery.history[-1][3] if delivery.history else ""))
 
-    def _bury_if_worn_out(self, cursor: Cursor, offset: int) -> bool:
+    def bury_if_worn_out(self, cursor: Cursor, offset: int) -> bool:
         """Makes a delivery that is to be claimed a dead letter if one more would be over the allowed count."""
         delivery = cursor.unacknowledged[offset]
         most = cursor.group.policy.max_deliveries if cursor.group.policy else None
@@ -465,7 +532,7 @@ class Groups:
         return delivery is not None and delivery.member is not None
 
     def _member(self, group: Group, name: str) -> Member:
-        return group.members.get(name) or group.members.setdefault(name, Member(name, leased=False))
+        return group.members.get(name) or group.members.setdefault(name, Member(name, False, self._stage.now_ms))
 
     def cursor(self, group: Group, number: int) -> Cursor:
         """The group's position on a partition. Raises `NotFound`, `InvalidArgument`."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from onemq.core.bitmap import Bitmap
 from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, placed_at, read_header
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class Partition:
         "_attributes",
         "boot",
         "builder",
+        "deleted",
         "end",
         "journaled",
         "number",
@@ -36,6 +38,8 @@ class Partition:
         """First kept offset, and the offset that the next message gets."""
         self.boot = 0
         """The end when the broker started: messages before it that were not persistent are void."""
+        self.deleted: Bitmap | None = None
+        """Messages that were deleted one by one, if any: nobody reads them any more."""
         self.builder: BatchBuilder | None = None
         self.sealed: list[Staged] = []
         self.journaled = False

@@ -73,10 +73,15 @@ class Reading:
         self._log.read(partition.topic_id, partition.number, offset, bytes_max, found)
 
     def records(
-        self, partition: Partition, offset: int, bytes_max: int, then: Callable[[list[Record], int], None]
+        self,
+        partition: Partition,
+        offset: int,
+        bytes_max: int,
+        then: Callable[[list[Record], int], None],
+        deleted: bool = False,
     ) -> None:
         """Records from an offset on, and the offset after what was read: beyond the last record if the
-        batches end in a gap or hold void messages."""
+        batches end in a gap or hold void messages. `deleted` asks for those that were deleted, too."""
 
         def decoded(data: bytes) -> None:
             found: list[Record] = []
@@ -92,14 +97,38 @@ class Reading:
                 next_offset = header.next_offset
             if found and found[0][0] < offset:
                 found = [record for record in found if record[0] >= offset]
+            if partition.deleted is not None and not deleted:
+                is_done = partition.deleted.is_done
+                found = [record for record in found if not is_done(record[0])]
             then(found, next_offset if data else partition.end)
 
         self.batches(partition, offset, bytes_max, decoded)
 
-    def records_at(self, partition: Partition, offsets: list[int], then: Callable[[list[Record]], None]) -> None:
+    def page(
+        self, partition: Partition, offset: int, bytes_max: int = _READ_ONE_BYTES, deleted: bool = False
+    ) -> tuple[list[Record], int]:
+        """What `records` gives, at once: for those who cannot go on without. The engine must be one that
+        answers at once."""
+        answers: list[tuple[list[Record], int]] = []
+        self.records(partition, offset, bytes_max, lambda *answer: answers.append(answer), deleted)
+        assert answers, "this engine reads later, not at once"
+        return answers[0]
+
+    def page_at(self, partition: Partition, offsets: list[int], deleted: bool = False) -> list[Record]:
+        """What `records_at` gives, at once."""
+        answers: list[list[Record]] = []
+        self.records_at(partition, offsets, answers.append, deleted)
+        assert answers, "this engine reads later, not at once"
+        return answers[0]
+
+    def records_at(
+        self, partition: Partition, offsets: list[int], then: Callable[[list[Record]], None], deleted: bool = False
+    ) -> None:
         """The records at ascending offsets; those that are gone are left out."""
         found: list[Record] = []
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
+        if partition.deleted is not None and not deleted:
+            left = [offset for offset in left if not partition.deleted.is_done(offset)]
         arrived = looping = False
 
         def take(data: bytes) -> None:

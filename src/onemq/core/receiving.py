@@ -27,7 +27,7 @@ BUSY_WAIT_MS = 1_000
 class Receive:
     """One request for messages. Its answer comes once, at once or later."""
 
-    __slots__ = ("answered", "got", "group", "member", "most", "number", "then")
+    __slots__ = ("answered", "got", "group", "in_flight", "member", "most", "number", "then")
 
     def __init__(
         self, group: Group, member: str, most: int, then: Callable[[list[Handed]], None], number: int | None
@@ -38,6 +38,8 @@ class Receive:
         self.then = then
         self.number = number
         """The only partition to look at, if not all."""
+        self.in_flight = True
+        """Whether what it gets must be acknowledged; else it is done when it is handed out."""
         self.got: list[Handed] = []
         self.answered = False
 
@@ -73,12 +75,14 @@ class Receiving:
         then: Callable[[list[Handed]], None],
         wait_until_ms: int | None = None,
         number: int | None = None,
+        in_flight: bool = True,
     ) -> Receive:
         """Asks for up to `most` messages of a group. Without anything to hand out, the request waits
         until a time, or is answered with nothing."""
         self._groups.check_receiver(group, member, number)
         self._stage.check()
         request = Receive(group, member, most, then, number)
+        request.in_flight = in_flight
         if group not in self._settling or wait_until_ms is None:
             self._settle_group(group)
             self._serve(request)
@@ -220,6 +224,8 @@ class Receiving:
             counts = cursor.unacknowledged
             number = cursor.partition.number
             request.got += [(number, record, counts[record[0]].count) for record in records]
+            if not request.in_flight:
+                self._groups.acknowledge(cursor.group, number, [record[0] for record in records])
 
     def _keep(self, cursor: Cursor, records: list[Record]) -> None:
         """Records arrived later than they were asked for: those who wait get them when they are served next."""
@@ -247,7 +253,7 @@ class Receiving:
                 records.reverse()
                 cursor.ahead = records
             elif next_offset > cursor.next:
-                self._groups.deliver(cursor, request.member, next_offset, [])
+                self._groups.pass_over(cursor, next_offset)
 
         try:
             self._reading.records(cursor.partition, offset, bytes_max, arrived)
@@ -261,7 +267,7 @@ class Receiving:
         if damage.resume_offset is None or damage.resume_offset <= cursor.next:
             raise damage
         self.on_damage(cursor, damage)
-        self._groups.deliver(cursor, request.member, damage.resume_offset, [])
+        self._groups.pass_over(cursor, damage.resume_offset)
 
     def _pass_over_again(self, cursor: Cursor, offsets: list[int], damage: Corrupt) -> None:
         """The same for messages that were handed out before: the readable ones come back later."""
@@ -284,6 +290,7 @@ class Receiving:
         else:
             records = ahead[: -most - 1 : -1]
             del ahead[-most:]
-        self._groups.deliver(cursor, request.member, records[-1][0] + 1, [record[0] for record in records])
+        offsets = [record[0] for record in records]
+        self._groups.deliver(cursor, request.member, offsets[-1] + 1, offsets if request.in_flight else [])
         number = cursor.partition.number
         request.got += [(number, record, 1) for record in records]

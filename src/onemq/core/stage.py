@@ -7,6 +7,7 @@ when the set is durable.
 
 from collections.abc import Iterable
 
+from onemq.core.keyspace.entries import KEYSPACE_KINDS
 from onemq.core.partition import Partition
 from onemq.errors import OneMQError
 from onemq.log.engine import Batch, Entry, TopicPlace, WriteSet
@@ -15,8 +16,12 @@ from onemq.log.engine import Batch, Entry, TopicPlace, WriteSet
 class Stage:
     """Gathers a turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys_sync: bool = True) -> None:
+        """`keys_sync` says whether whoever changes keys must wait until it is on disk."""
         self.now_ms = 0
+        self.entries: list[Entry] = []
+        """Always the same list, so that the keyspace adds to it without a detour."""
+        self._keys_sync = keys_sync
         self.refusal: OneMQError | None = None
         """Why nothing can be written now, if so."""
         self._writes = WriteSet()
@@ -24,7 +29,7 @@ class Stage:
 
     def entry(self, entry: Entry, sync: bool) -> None:
         """Adds an entry; `sync` says whether whoever caused it must wait until it is on disk."""
-        self._writes.entries.append(entry)
+        self.entries.append(entry)
         if sync:
             self._writes.sync = True
 
@@ -72,8 +77,12 @@ class Stage:
     def take(self) -> tuple[WriteSet, list[Partition]] | None:
         """The set of this turn, and the partitions whose staged messages it holds; then a new turn begins."""
         writes, partitions = self._writes, list(self._partitions)
-        if not (partitions or writes.entries or writes.creates or writes.deletes or writes.trims):
+        if not (partitions or self.entries or writes.creates or writes.deletes or writes.trims):
             return None
+        writes.entries = self.entries.copy()
+        self.entries.clear()
+        if self._keys_sync and not writes.sync:
+            writes.sync = any(entry[0] in KEYSPACE_KINDS for entry in writes.entries)
         for partition in partitions:
             partition.seal()
             topic = partition.topic_id

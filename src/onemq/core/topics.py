@@ -6,8 +6,8 @@ from typing import Any, Literal
 import msgspec
 from crc32c import crc32c
 
-from onemq.core.entries import TOPIC_ALTER, TOPIC_CREATE, TOPIC_DELETE, TRIM
-from onemq.core.group import Group
+from onemq.core.entries import TOPIC_ALTER, TOPIC_CREATE, TOPIC_DELETE, TOPIC_RENAME, TRIM
+from onemq.core.group import Group, GroupConfig
 from onemq.core.partition import Partition
 from onemq.core.stage import Stage
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
@@ -36,6 +36,8 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     segment_bytes: int = 128 << 20
     dead: bool = False
     """Holds dead letters: never matched by patterns, only by its own name."""
+    group: GroupConfig = GroupConfig()
+    """What groups are like that are made without settings of their own."""
 
     @property
     def segment_ms(self) -> int:
@@ -57,11 +59,12 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Topic:
     """A name with its partitions and groups."""
 
-    __slots__ = ("_turn", "config", "groups", "id", "internal", "name", "partitions")
+    __slots__ = ("_turn", "config", "groups", "home", "id", "internal", "name", "partitions")
 
     def __init__(self, id: int, name: str, config: TopicConfig) -> None:
         self.id = id
-        self.name = name
+        self.name = self.home = name
+        """Its name, and the one that it had first, under which the log keeps it."""
         self.internal = name.startswith("__")
         """Whether only the broker itself uses it."""
         self.config = config
@@ -91,7 +94,7 @@ class Topic:
     def place(self) -> TopicPlace:
         """What the log needs to know."""
         config = self.config
-        return TopicPlace(self.id, self.name, len(self.partitions), config.segment_bytes, config.segment_ms)
+        return TopicPlace(self.id, self.home, len(self.partitions), config.segment_bytes, config.segment_ms)
 
 
 class Topics:
@@ -103,6 +106,10 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[int, Topic] = {}
         self._next_id = 1
+        self.on_change: list[Callable[[Topic], None]] = []
+        """Told of every topic that comes or changes."""
+        self.on_name_free: list[Callable[[Topic], None]] = []
+        """Told of every topic whose name is given up, because it goes or gets another."""
         self.on_delete: list[Callable[[Topic], None]] = []
         """Told of every topic that goes, so that what others know of it goes too."""
 
@@ -184,6 +191,18 @@ class Topics:
             for wait in list(partition.waiting):
                 wait.tell()
 
+    def rename(self, topic: Topic, name: str) -> None:
+        """Gives a topic another name, which must be free. Its messages and groups stay."""
+        check_name("topic", name)
+        if name in self._by_name:
+            raise AlreadyExists(f"topic {name!r} exists already")
+        if name.startswith("__"):
+            raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {name!r}")
+        self._stage.check()
+        entry = (TOPIC_RENAME, topic.id, name)
+        self._apply_rename(entry)
+        self._stage.entry(entry, sync=True)
+
     def trim(self, topic: Topic, partition: Partition, start: int) -> None:
         """Drops the messages before an offset."""
         if not partition.start < start <= partition.end:
@@ -191,7 +210,7 @@ class Topics:
         entry = (TRIM, topic.id, partition.number, start)
         self._apply_trim(entry)
         self._stage.trim(topic.id, partition.number, start)
-        self._stage.entry(entry, sync=True)
+        self._stage.entry(entry, topic.sync)
 
     def appliers(self) -> dict[int, Callable[[Any], None]]:
         """What applies each kind of entry."""
@@ -199,13 +218,14 @@ class Topics:
             TOPIC_CREATE: self._apply_create,
             TOPIC_ALTER: self._apply_alter,
             TOPIC_DELETE: self._apply_delete,
+            TOPIC_RENAME: self._apply_rename,
             TRIM: self._apply_trim,
         }
 
     def dump(self) -> object:
         """For the snapshot."""
         rows = [
-            [topic.id, topic.name, len(topic.partitions), msgspec.to_builtins(topic.config)]
+            [topic.id, topic.name, len(topic.partitions), msgspec.to_builtins(topic.config), topic.home]
             for topic in self._by_name.values()
         ]
         return [self._next_id, rows]
@@ -213,8 +233,9 @@ class Topics:
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         next_id, rows = state
-        for row in rows:
-            self._apply_create((TOPIC_CREATE, *row))
+        for id, name, partitions, config, *home in rows:
+            self._apply_create((TOPIC_CREATE, id, name, partitions, config))
+            self._by_id[id].home = home[0] if home else name
         self._next_id = next_id
 
     def place_all(self) -> None:
@@ -240,6 +261,8 @@ class Topics:
         self._by_name[name] = self._by_id[id] = topic
         self._next_id = max(self._next_id, id + 1)
         self._grow(topic, partitions)
+        for told in self.on_change:
+            told(topic)
 
     def _apply_alter(self, entry: Any) -> None:
         _, id, partitions, settings = entry
@@ -248,6 +271,8 @@ class Topics:
         self._grow(topic, partitions)
         for partition in topic.partitions:
             partition.sync = topic.sync
+        for told in self.on_change:
+            told(topic)
 
     def _grow(self, topic: Topic, partitions: int) -> None:
         for number in range(len(topic.partitions), partitions):
@@ -259,12 +284,28 @@ class Topics:
     def _apply_delete(self, entry: Any) -> None:
         topic = self._by_id.pop(entry[1])
         del self._by_name[topic.name]
-        for told in self.on_delete:
+        for told in (*self.on_name_free, *self.on_delete):
+            told(topic)
+
+    def _apply_rename(self, entry: Any) -> None:
+        _, id, name = entry
+        topic = self._by_id[id]
+        del self._by_name[topic.name]
+        for told in self.on_name_free:
+            told(topic)
+        topic.name = name
+        self._by_name[name] = topic
+        for told in self.on_change:
             told(topic)
 
     def _apply_trim(self, entry: Any) -> None:
         _, id, number, start = entry
         topic = self._by_id[id]
-        topic.partitions[number].start = start
+        partition = topic.partitions[number]
+        partition.start = start
+        if partition.deleted is not None:
+            partition.deleted.mark_below(start)
+            if not partition.deleted.count_done_above_low:
+                partition.deleted = None
         for group in topic.groups.values():
             group.cursors[number].trim(start)

@@ -29,6 +29,7 @@ rewriting its first eight bytes only.
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
@@ -261,36 +262,74 @@ def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> R
 
 
 def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:
+    """The records from a position on. Paid for every message that is read, so numbers of one and two bytes, which
+    nearly all are, are read in place."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp_ms
+    size = len(data)
     records: list[Record] = []
     for _ in range(header.record_count):
-        if data[position] > 0x7F:
-            _, position = _read_varint(data, position)
-        else:
+        length = data[position]
+        if length < 0x80:
             position += 1
+        elif data[position + 1] < 0x80:
+            length = length & 0x7F | data[position + 1] << 7
+            position += 2
+        else:
+            length, position = _read_varint(data, position)
+            length <<= 1
+        end = position + (length >> 1)
         position += 1  # attributes
         byte = data[position]
-        if byte > 0x7F:
+        if byte:
             delta, position = _read_varint(data, position)
             timestamp = base_timestamp + delta
         else:
-            timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+            timestamp = base_timestamp
             position += 1
-        byte = data[position]
-        if byte > 0x7F:
-            delta, position = _read_varint(data, position)
+        delta = data[position]
+        if delta < 0x80:
+            position += 1
+        elif data[position + 1] < 0x80:
+            delta = delta & 0x7F | data[position + 1] << 7
+            position += 2
         else:
-            delta = byte >> 1
+            delta, position = _read_varint(data, position)
+            delta <<= 1
+        if data[position] == 1:
+            key = None
             position += 1
-        key, position = _read_bytes(data, position)
-        value, position = _read_bytes(data, position)
+        else:
+            key, position = _read_bytes(data, position)
+        length = data[position]
+        if length < 0x80 or data[position + 1] >= 0x80:
+            value, position = _read_bytes(data, position)
+        else:
+            position += 2
+            after = position + ((length & 0x7F | data[position - 1] << 7) >> 1)
+            if length & 1 or after > size:
+                raise IndexError
+            value, position = data[position:after], after
         if data[position] == 0:
             headers: Headers = ()
             position += 1
+        elif position < end <= size:
+            headers = _headers_of(data[position:end])
+            position = end
         else:
-            headers, position = _read_headers(data, position)
-        records.append((base_offset + delta, timestamp, key, value, headers))
+            raise IndexError
+        if position != end:
+            raise IndexError
+        records.append((base_offset + (delta >> 1), timestamp, key, value, headers))
     return records, position
+
+
+@lru_cache(maxsize=256)
+def _headers_of(block: bytes) -> Headers:
+    """The headers of a record. Messages of the same kind mostly have the same ones."""
+    headers, position = _read_headers(block, 0)
+    if position != len(block):
+        raise IndexError
+    return headers
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:

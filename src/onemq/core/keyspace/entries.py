@@ -13,10 +13,12 @@ once given is never used for something else.
 | 103  | EXPIRY_CLEARED     | key                             | the key stays                                |
 | 104  | KEY_RENAMED        | key, target                     | value and expiry moved over the target       |
 | 105  | KEYS_FLUSHED       |                                 | no key is left                               |
+| 106  | KEY_COPIED         | key, target                     | the target holds the same until the same time|
 | 110  | STRING_SET         | key, value                      | a string without expiry, whatever was there  |
 | 111  | STRING_SET_UNTIL   | key, value, expires_at_ms       | a string with expiry, whatever was there     |
 | 112  | STRING_REPLACED    | key, value                      | a string; an expiry of the key stays         |
 | 113  | STRING_APPENDED    | key, tail                       | the string, or an empty one, grew by the tail|
+| 114  | STRING_OVERWRITTEN | key, offset, part               | these bytes stand there, zeros before them   |
 | 115  | LIST_PUSHED        | key, left, values               | pushed one after the other at that end       |
 | 116  | LIST_POPPED        | key, left, count                | that many are gone from that end             |
 | 117  | LIST_ITEM_SET      | key, index, value               | the item at the index was replaced           |
@@ -40,17 +42,21 @@ A collection that loses its last element is gone with its expiry, without an ent
 from collections.abc import Callable, Sequence
 from typing import Any
 
+KEYSPACE_KINDS = range(100, 140)
+
 KEYS_DELETED = 100
 KEYS_EXPIRED = 101
 EXPIRY_SET = 102
 EXPIRY_CLEARED = 103
 KEY_RENAMED = 104
 KEYS_FLUSHED = 105
+KEY_COPIED = 106
 
 STRING_SET = 110
 STRING_SET_UNTIL = 111
 STRING_REPLACED = 112
 STRING_APPENDED = 113
+STRING_OVERWRITTEN = 114
 
 LIST_PUSHED = 115
 LIST_POPPED = 116
@@ -74,9 +80,6 @@ SORTED_SET_STORED = 133
 
 Entry = Sequence[Any]
 """An entry as it is applied: a tuple when it is new, a list when it comes from the log."""
-
-Stage = Callable[[tuple[Any, ...]], None]
-"""Takes every new entry, right after it was applied, to the log."""
 
 Appliers = dict[int, Callable[[Entry], object]]
 """For each kind the method that applies such an entry; what it returns is for its command only."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from onemq.core.keyspace import integers
+from onemq.core.keyspace import decimals, integers
+from onemq.core.keyspace.decimals import Decimal
 from onemq.core.keyspace.entries import HASH_DELETED, HASH_SET, Appliers, Entry
 from onemq.core.keyspace.table import Table
 from onemq.errors import InvalidArgument
@@ -52,6 +53,19 @@ class Hashes:
             raise InvalidArgument("hash value is not an integer")
         total = integers.plus(number, by)
         self.set(key, [field, b"%d" % total])
+        return total
+
+    def increment_decimal(self, key: bytes, field: bytes, by: Decimal) -> bytes:
+        """Adds to the number with a fraction in a field, 0 if it is not there; returns the sum.
+
+        Raises InvalidArgument if it holds no number or the sum is none.
+        """
+        fields = self._keys.writing(key, dict) or {}
+        number = decimals.parse(fields.get(field, b"0"))
+        if number is None:
+            raise InvalidArgument("hash value is not a float")
+        total = decimals.plus(number, by)
+        self.set(key, [field, total])
         return total
 
     def delete(self, key: bytes, fields: Sequence[bytes]) -> int:

@@ -14,7 +14,7 @@ under `base` and its scan starts over, which may repeat keys but misses none. So
 nothing remembered for it and holds across a restart.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _GONE_MIN = 1000
 
@@ -53,3 +53,9 @@ class KeyOrder:
             end = min(cursor - self._base, end)
         first = max(end - count, 0)
         return (self._base + first if first else 0), self._keys[first:end]
+
+    def down_from(self, number: int) -> Iterator[bytes]:
+        """All keys once around, from the one at the number, modulo how many they are, downwards. They may be gone."""
+        count = len(self._keys)
+        for step in range(count):
+            yield self._keys[(number - step) % count]

@@ -10,7 +10,7 @@ applied in the same order, lead to the same keyspace.
     table.py        the keys and values that all of these work on
     values.py ranking.py ordered_pairs.py                     the values themselves
     deadlines.py key_order.py watches.py                      expiry, scanning, WATCH
-    glob.py indexes.py integers.py ranges.py                  how arguments are understood
+    glob.py indexes.py integers.py decimals.py ranges.py      how arguments are understood
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ from typing import Any
 from onemq.core.keyspace.entries import (
     EXPIRY_CLEARED,
     EXPIRY_SET,
+    KEY_COPIED,
     KEY_RENAMED,
     KEYS_DELETED,
     KEYS_EXPIRED,
     KEYS_FLUSHED,
     Appliers,
     Entry,
-    Stage,
 )
 from onemq.core.keyspace.glob import matcher
 from onemq.core.keyspace.hashes import Hashes
@@ -33,8 +33,8 @@ from onemq.core.keyspace.sets import Sets
 from onemq.core.keyspace.sorted_sets import SortedSets
 from onemq.core.keyspace.strings import Strings
 from onemq.core.keyspace.table import Table
-from onemq.core.keyspace.values import TYPE_NAMES, pack, unpack
-from onemq.errors import Corrupt, NotFound
+from onemq.core.keyspace.values import TYPE_NAMES, TopicKey, duplicate, pack, unpack
+from onemq.errors import Corrupt, InvalidArgument, NotFound
 
 EXPIRED_PER_TICK_MAX = 1000
 SNAPSHOT_VERSION = 1
@@ -46,8 +46,8 @@ class Keyspace(Table):
     A key whose time has come is not there for any command, whether or not `tick` removed it yet.
     """
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
+    def __init__(self, entries: list[tuple[Any, ...]]) -> None:
+        super().__init__(entries)
         self.strings = Strings(self)
         self.lists = Lists(self)
         self.hashes = Hashes(self)
@@ -63,6 +63,7 @@ class Keyspace(Table):
             EXPIRY_CLEARED: self._expiry_cleared,
             KEY_RENAMED: self._renamed,
             KEYS_FLUSHED: self._flushed,
+            KEY_COPIED: self._copied,
             **self.strings.appliers(),
             **self.lists.appliers(),
             **self.hashes.appliers(),
@@ -118,13 +119,40 @@ class Keyspace(Table):
         self.evict(target)
         if if_absent and target in self.values:
             return False
-        if key != target:
+        if type(self.values[key]) is TopicKey and key != target:
+            self._rename_topic(key, target)
+        elif key != target:
             entry = (KEY_RENAMED, key, target)
             self._renamed(entry)
             self.stage(entry)
-            if self.type_of(target) in ("list", "zset"):
-                self.on_push(target)
+            self._turned_up(target)
         return True
+
+    def copy(self, key: bytes, target: bytes, *, replace: bool = False) -> bool:
+        """Puts the same value and expiry under another key; returns whether there was something to copy.
+
+        Without `replace` it does nothing and returns False if the target is there. Raises InvalidArgument for a
+        topic.
+        """
+        assert key != target
+        self.evict(target)
+        if not self.holds(key) or (target in self.values and not replace):
+            return False
+        if type(self.values[key]) is TopicKey:
+            raise InvalidArgument("a stream cannot be copied")
+        entry = (KEY_COPIED, key, target)
+        self._copied(entry)
+        self.stage(entry)
+        self._turned_up(target)
+        return True
+
+    def _rename_topic(self, key: bytes, target: bytes) -> None:
+        expires_at_ms = self.expires_at_ms.get(key)
+        if target in self.values:
+            self.delete(target)
+        self.on_topic_renamed(key, target)
+        if expires_at_ms is not None:
+            self.expire_at(target, expires_at_ms)
 
     def expire_at(
         self,
@@ -171,6 +199,13 @@ class Keyspace(Table):
         """When the key goes, in milliseconds; None if it stays or is not there."""
         return None if self.expired(key) else self.expires_at_ms.get(key)
 
+    def any_key(self, number: int) -> bytes | None:
+        """One of the keys, another one for another number as a rule; None if there is none."""
+        for key in self.order.down_from(number):
+            if self.holds(key):
+                return key
+        return None
+
     def count(self) -> int:
         """The number of keys."""
         count = len(self.values)
@@ -201,23 +236,29 @@ class Keyspace(Table):
 
     def dump(self) -> object:
         """Everything, for `msgspec.msgpack`; shares nothing with the keyspace that can change."""
+        kept = {key: value for key, value in self.values.items() if type(value) is not TopicKey}
         return {
             "version": SNAPSHOT_VERSION,
-            "keys": list(self.values),
-            "values": [value if type(value) is bytes else pack(value) for value in self.values.values()],
+            "keys": list(kept),
+            "values": [value if type(value) is bytes else pack(value) for value in kept.values()],
             "expiring": list(self.expires_at_ms),
             "expires_at_ms": list(self.expires_at_ms.values()),
             "next_number": self.order.next_number(),
         }
 
     def load(self, state: Any) -> None:
-        """Fills an empty keyspace with what `dump` gave. Raises Corrupt if it is not understood."""
-        assert not self.values, "load into a keyspace that is not empty"
+        """Fills a keyspace that has nothing but topics with what `dump` gave. Raises Corrupt if that is not understood.
+        """
         if state.get("version") != SNAPSHOT_VERSION:
             raise Corrupt(f"snapshot of the keyspace: unknown version {state.get('version')}")
         self.values.update(zip(state["keys"], map(unpack, state["values"]), strict=True))
         self.deadlines.fill(dict(zip(state["expiring"], state["expires_at_ms"], strict=True)))
         self.order.renumber(state["next_number"], self.values)
+
+    def _turned_up(self, key: bytes) -> None:
+        """Tells of a list or sorted set that is there at once with all its elements."""
+        if self.on_push is not None and self.type_of(key) in ("list", "zset"):
+            self.on_push(key)
 
     def _visible(self, keys: list[bytes]) -> list[bytes]:
         if not self.deadlines.any_due(self.now_ms):
@@ -228,6 +269,8 @@ class Keyspace(Table):
         for key in self.watched:
             if key in self.values:
                 self.changed(key)
+        for key in [key for key, value in self.values.items() if type(value) is TopicKey]:
+            self.on_topic_removed(key)
         self.values.clear()
         self.deadlines.clear()
         self.order.renumber(self.order.next_number(), ())
@@ -242,6 +285,15 @@ class Keyspace(Table):
             self.deadlines.set(target, expires_at_ms)
         if self.watched:
             self.changed(key)
+            self.changed(target)
+
+    def _copied(self, entry: Entry) -> None:
+        _, key, target = entry
+        expires_at_ms = self.expires_at_ms.get(key)
+        self.put(target, duplicate(self.values[key]))
+        if expires_at_ms is not None:
+            self.deadlines.set(target, expires_at_ms)
+        if self.watched:
             self.changed(target)
 
     def _expiry_set(self, entry: Entry) -> None:

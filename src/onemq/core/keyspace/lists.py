@@ -4,6 +4,7 @@
 """
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
 from onemq.core.keyspace.entries import (
@@ -20,6 +21,8 @@ from onemq.core.keyspace.entries import (
 from onemq.core.keyspace.indexes import clip
 from onemq.core.keyspace.table import Table
 from onemq.errors import InvalidArgument, NotFound
+
+_NO_ENTRY = (0,)
 
 
 class Lists:
@@ -45,18 +48,38 @@ class Lists:
 
         The list of values is kept for the log: the caller must not change it any more.
         """
-        assert values
         keys = self._keys
-        keys.writing(key, deque)
-        entry = (LIST_PUSHED, key, left, values)
-        length = self._pushed(entry)
-        keys.stage(entry)
-        keys.on_push(key)
+        if type(keys.values.get(key)) is not deque or key in keys.expires_at_ms:
+            keys.writing(key, deque)
+        length = self._add(key, left, values)
+        entries = keys.entries
+        last = entries[-1] if entries else _NO_ENTRY
+        if last[0] == LIST_PUSHED and last[1] == key and last[2] is left:
+            last[3].extend(values)  # pushes that follow each other are one entry
+        else:
+            entries.append((LIST_PUSHED, key, left, values))
+        if keys.on_push is not None:
+            keys.on_push(key)
         return length
 
     def push_existing(self, key: bytes, values: list[bytes], left: bool) -> int:
         """Like `push`, but does nothing and returns 0 if there is no such list."""
         return self.push(key, values, left) if self._keys.writing(key, deque) else 0
+
+    def pop_one(self, key: bytes, left: bool) -> bytes | None:
+        """Takes a value from one end; None if there is none."""
+        keys = self._keys
+        if type(keys.values.get(key)) is not deque or key in keys.expires_at_ms:
+            if keys.writing(key, deque) is None:
+                return None
+        value = self._take(key, left)
+        entries = keys.entries
+        last = entries[-1] if entries else _NO_ENTRY
+        if last[0] == LIST_POPPED and last[1] == key and last[2] is left:
+            entries[-1] = (LIST_POPPED, key, left, last[3] + 1)  # as are pops
+        else:
+            entries.append((LIST_POPPED, key, left, 1))
+        return value
 
     def pop(self, key: bytes, left: bool, count: int = 1) -> list[bytes]:
         """Takes up to `count` values from one end, in the order in which they are taken."""
@@ -83,7 +106,8 @@ class Lists:
         entry = (LIST_ITEM_MOVED, source, target, from_left, to_left)
         value = self._item_moved(entry)
         keys.stage(entry)
-        keys.on_push(target)
+        if keys.on_push is not None:
+            keys.on_push(target)
         return value
 
     def length(self, key: bytes) -> int:
@@ -111,9 +135,11 @@ class Lists:
         """
         items = self._keys.reading(key, deque) or deque()
         order = items if rank > 0 else reversed(items)
-        places = [at for at, item in enumerate(islice(order, maxlen or None)) if item == value]
+        matches = (at for at, item in enumerate(islice(order, maxlen or None)) if item == value)
         skipped = abs(rank) - 1
-        places = places[skipped : skipped + count] if count else places[skipped:]
+        if skipped >= len(items):
+            return []
+        places = list(islice(matches, skipped, skipped + min(count, len(items)) if count else None))
         return places if rank > 0 else [len(items) - 1 - place for place in places]
 
     def set_at(self, key: bytes, index: int, value: bytes) -> None:
@@ -140,7 +166,8 @@ class Lists:
         entry = (LIST_ITEM_INSERTED, key, items.index(pivot) + (not before), value)
         self._item_inserted(entry)
         self._keys.stage(entry)
-        self._keys.on_push(key)
+        if self._keys.on_push is not None:
+            self._keys.on_push(key)
         return len(items)
 
     def remove(self, key: bytes, value: bytes, count: int = 0) -> int:
@@ -168,8 +195,11 @@ class Lists:
             self._trimmed(entry)
             self._keys.stage(entry)
 
-    def _pushed(self, entry: Entry) -> int:
+    def _pushed(self, entry: Entry) -> None:
         _, key, left, values = entry
+        self._add(key, left, values)
+
+    def _add(self, key: bytes, left: bool, values: Sequence[bytes]) -> int:
         keys = self._keys
         items = keys.values.get(key)
         if items is None:
@@ -185,24 +215,23 @@ class Lists:
 
     def _popped(self, entry: Entry) -> list[bytes]:
         _, key, left, count = entry
+        return [self._take(key, left) for _ in range(count)]
+
+    def _take(self, key: bytes, left: bool) -> bytes:
         keys = self._keys
         items = keys.values[key]
-        if count == 1:
-            popped = [items.popleft() if left else items.pop()]
-        else:
-            take = items.popleft if left else items.pop
-            popped = [take() for _ in range(count)]
+        value: bytes = items.popleft() if left else items.pop()
         if not items:
             keys.drop(key)
         if keys.watched:
             keys.changed(key)
-        return popped
+        return value
 
     def _item_moved(self, entry: Entry) -> bytes:
         _, source, target, from_left, to_left = entry
         items = self._keys.values[source]
         value: bytes = items.popleft() if from_left else items.pop()
-        self._pushed((LIST_PUSHED, target, to_left, (value,)))
+        self._add(target, to_left, (value,))
         self._shrunk(source, items)
         return value
 

@@ -73,7 +73,7 @@ class SortedSets:
                 continue
             else:
                 updated += 1
-            changes[member] = float(score)
+            changes[member] = score + 0.0  # never -0.0
         if changes:
             self._put(key, changes, pushed=added > 0)
         return added, updated
@@ -145,12 +145,13 @@ class SortedSets:
         Without pairs the key is gone.
         """
         keys = self._keys
-        scores = {member: float(score) for score, member in pairs}
+        scores = {member: score + 0.0 for score, member in pairs}
         if scores:
             entry: tuple[object, ...] = (SORTED_SET_STORED, key, list(scores.values()), list(scores))
             self._stored(entry)
             keys.stage(entry)
-            keys.on_push(key)
+            if keys.on_push is not None:
+                keys.on_push(key)
         elif key in keys.values:
             entry = (KEYS_DELETED, [key])
             keys.removed(entry)
@@ -218,7 +219,7 @@ class SortedSets:
         entry = (SORTED_SET_ADDED, key, list(scores.values()), list(scores))
         self._added(entry)
         self._keys.stage(entry)
-        if pushed:
+        if pushed and self._keys.on_push is not None:
             self._keys.on_push(key)
 
     def _take(self, key: bytes, first: int, end: int) -> list[Pair]:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
-from onemq.core.keyspace import integers
+from onemq.core.keyspace import decimals, integers
+from onemq.core.keyspace.decimals import Decimal
 from onemq.core.keyspace.entries import (
     KEYS_DELETED,
     STRING_APPENDED,
+    STRING_OVERWRITTEN,
     STRING_REPLACED,
     STRING_SET,
     STRING_SET_UNTIL,
@@ -31,11 +33,16 @@ class Strings:
             STRING_SET_UNTIL: self._set_until,
             STRING_REPLACED: self._replaced,
             STRING_APPENDED: self._appended,
+            STRING_OVERWRITTEN: self._overwritten,
         }
 
     def get(self, key: bytes) -> bytes | None:
         """The value, or None."""
-        return self._keys.reading(key, bytes)
+        keys = self._keys
+        value = keys.values.get(key)
+        if type(value) is not bytes or key in keys.expires_at_ms:
+            return keys.reading(key, bytes)
+        return value
 
     def length(self, key: bytes) -> int:
         """The number of bytes, 0 for no key."""
@@ -80,24 +87,55 @@ class Strings:
         """Adds to the end of the string, or of an empty one; returns the length. Raises TooLarge."""
         keys = self._keys
         length = len(keys.writing(key, bytes) or b"") + len(tail)
-        if length > STRING_BYTES_MAX:
-            raise TooLarge("string exceeds maximum allowed size (proto-max-bulk-len)")
+        _check_length(length)
         entry = (STRING_APPENDED, key, tail)
         self._appended(entry)
         keys.stage(entry)
         return length
+
+    def overwrite(self, key: bytes, offset: int, part: bytes) -> int:
+        """Puts bytes, at least one, in place of those at the offset, after zeros if it is behind the end.
+
+        Returns the length. Raises TooLarge.
+        """
+        assert part
+        keys = self._keys
+        length = len(keys.writing(key, bytes) or b"")
+        _check_length(offset + len(part))
+        entry = (STRING_OVERWRITTEN, key, offset, part)
+        self._overwritten(entry)
+        keys.stage(entry)
+        return max(length, offset + len(part))
 
     def increment(self, key: bytes, by: int) -> int:
         """Adds to the number that the string holds, 0 for no key; the expiry stays. Returns the sum.
 
         Raises InvalidArgument if it holds no number of 64 bits or the sum is none.
         """
-        text = self._keys.writing(key, bytes)
+        keys = self._keys
+        text = keys.values.get(key)
+        if type(text) is not bytes or key in keys.expires_at_ms:
+            text = keys.writing(key, bytes)
         number = 0 if text is None else integers.parse(text)
         if number is None:
             raise InvalidArgument("value is not an integer or out of range")
         total = integers.plus(number, by)
-        self._replace(key, b"%d" % total)
+        entry = (STRING_REPLACED, key, b"%d" % total)
+        self._replaced(entry)
+        keys.stage(entry)
+        return total
+
+    def increment_decimal(self, key: bytes, by: Decimal) -> bytes:
+        """Adds to the number with a fraction that the string holds, 0 for no key; the expiry stays. Returns the sum.
+
+        Raises InvalidArgument if it holds no number or the sum is none.
+        """
+        text = self._keys.writing(key, bytes)
+        number = decimals.parse(b"0" if text is None else text)
+        if number is None:
+            raise InvalidArgument("value is not a valid float")
+        total = decimals.plus(number, by)
+        self._replace(key, total)
         return total
 
     def _replace(self, key: bytes, value: bytes) -> None:
@@ -118,9 +156,13 @@ class Strings:
 
     def _set(self, entry: Entry) -> None:
         _, key, value = entry
-        self._keys.put(key, value)
-        if self._keys.watched:
-            self._keys.changed(key)
+        keys = self._keys
+        if type(keys.values.get(key)) is bytes and key not in keys.expires_at_ms:
+            keys.values[key] = value
+        else:
+            keys.put(key, value)
+        if keys.watched:
+            keys.changed(key)
 
     def _set_until(self, entry: Entry) -> None:
         _, key, value, expires_at_ms = entry
@@ -131,13 +173,28 @@ class Strings:
 
     def _replaced(self, entry: Entry) -> None:
         _, key, value = entry
-        if key in self._keys.values:
-            self._keys.values[key] = value
+        keys = self._keys
+        if type(keys.values.get(key)) is bytes:
+            keys.values[key] = value
         else:
-            self._keys.create(key, value)
-        if self._keys.watched:
-            self._keys.changed(key)
+            expires_at_ms = keys.expires_at_ms.get(key)
+            keys.put(key, value)
+            if expires_at_ms is not None:
+                keys.deadlines.set(key, expires_at_ms)
+        if keys.watched:
+            keys.changed(key)
 
     def _appended(self, entry: Entry) -> None:
         _, key, tail = entry
         self._replaced((STRING_REPLACED, key, self._keys.values.get(key, b"") + tail))
+
+    def _overwritten(self, entry: Entry) -> None:
+        _, key, offset, part = entry
+        old = self._keys.values.get(key, b"")
+        new = old[:offset].ljust(offset, b"\0") + part + old[offset + len(part) :]
+        self._replaced((STRING_REPLACED, key, new))
+
+
+def _check_length(length: int) -> None:
+    if length > STRING_BYTES_MAX:
+        raise TooLarge("string exceeds maximum allowed size (proto-max-bulk-len)")

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from onemq.core.keyspace.deadlines import Deadlines
-from onemq.core.keyspace.entries import KEYS_EXPIRED, Entry, Stage
+from onemq.core.keyspace.entries import KEYS_EXPIRED, Entry
 from onemq.core.keyspace.key_order import KeyOrder
-from onemq.core.keyspace.values import Value
+from onemq.core.keyspace.values import TOPIC_KEY, TopicKey, Value
 from onemq.core.keyspace.watches import Watches
 from onemq.errors import WrongType
 
@@ -21,13 +21,19 @@ Kind = TypeVar("Kind", bound=Value)
 class Table:
     """The keys and their values.
 
-    `now_ms` is the time of this turn, `on_push` is told the key of every list and sorted set that
-    gained elements, as the last thing its command does, after the entry was staged.
+    `now_ms` is the time of this turn. `on_push`, if somebody set it, is told the key of every list and
+    sorted set that gained elements, as the last thing its command does, after the entry was staged.
     """
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.on_push: Callable[[bytes], None] = _nobody_waits
+    def __init__(self, entries: list[tuple[Any, ...]]) -> None:
+        """`entries` are those of the turn, taken away from the list at its end; new ones are added."""
+        self.entries = entries
+        self.stage = entries.append
+        self.on_push: Callable[[bytes], None] | None = None
+        self.on_topic_removed: Callable[[bytes], None] = _nobody_waits
+        """Told of a key that stands for a topic before it goes; removes the topic."""
+        self.on_topic_renamed: Callable[[bytes, bytes], None] = _nobody_minds
+        """Asked to rename the topic of a key; tells the keyspace by `topic_gone` and `topic_created`."""
         self.now_ms = 0
         # Any, because `reading` and `writing` check what no type checker can: the class for the key.
         self.values: dict[bytes, Any] = {}
@@ -98,6 +104,8 @@ class Table:
 
     def put(self, key: bytes, value: Value) -> None:
         """Puts a value under a key in place of whatever is there, without expiry."""
+        if type(self.values.get(key)) is TopicKey:
+            self.on_topic_removed(key)
         if key in self.values:
             self.values[key] = value
             if key in self.expires_at_ms:
@@ -106,10 +114,31 @@ class Table:
             self.create(key, value)
 
     def drop(self, key: bytes) -> None:
-        """Removes a key that is there."""
-        del self.values[key]
+        """Removes a key."""
+        if type(self.values.get(key)) is TopicKey:
+            self.on_topic_removed(key)
+        self.values.pop(key, None)
         if key in self.expires_at_ms:
             del self.expires_at_ms[key]
+
+    def topic_created(self, key: bytes) -> None:
+        """There is a topic of that name now."""
+        if key not in self.values:
+            self.create(key, TOPIC_KEY)
+            self.topic_changed(key)
+
+    def topic_changed(self, key: bytes) -> None:
+        """The messages or groups of a topic changed."""
+        if self.watched:
+            self.changed(key)
+
+    def topic_gone(self, key: bytes) -> None:
+        """There is no topic of that name any more."""
+        if type(self.values.get(key)) is TopicKey:
+            del self.values[key]
+            if key in self.expires_at_ms:
+                del self.expires_at_ms[key]
+            self.topic_changed(key)
 
     def watch(self, key: bytes) -> int:
         """Begins to count changes of the key for one watcher; returns its version now.
@@ -131,6 +160,10 @@ class Table:
 
 def _wrong_type() -> WrongType:
     return WrongType("Operation against a key holding the wrong kind of value")
+
+
+def _nobody_minds(key: bytes, target: bytes) -> None:
+    pass
 
 
 def _nobody_waits(key: bytes) -> None:

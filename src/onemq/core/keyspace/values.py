@@ -7,6 +7,7 @@
 | hash   | dict of bytes to bytes           | [2, fields, values]          |
 | set    | Members, in order of age         | [3, members]                 |
 | zset   | Ranking                          | [4, scores, members]         |
+| stream | TopicKey: the topic of that name | nothing, topics keep it      |
 
 No value is ever empty, except the string: a collection without elements is no key.
 """
@@ -28,9 +29,19 @@ class Members(dict[bytes, None]):
     __slots__ = ()
 
 
-Value = bytes | deque[bytes] | dict[bytes, bytes] | Members | Ranking
+class TopicKey:
+    """Stands for a topic among the keys. Whoever removes the key removes the topic, and the reverse."""
 
-TYPE_NAMES: dict[type, str] = {bytes: "string", deque: "list", dict: "hash", Members: "set", Ranking: "zset"}
+    __slots__ = ()
+
+
+TOPIC_KEY = TopicKey()
+
+Value = bytes | deque[bytes] | dict[bytes, bytes] | Members | Ranking | TopicKey
+
+TYPE_NAMES: dict[type, str] = {
+    bytes: "string", deque: "list", dict: "hash", Members: "set", Ranking: "zset", TopicKey: "stream"
+}  # fmt: skip
 
 
 class _Code:
@@ -52,6 +63,11 @@ def pack(value: Any) -> object:
     if kind is Ranking:
         return [_Code.SORTED_SET, list(map(SCORE, value.pairs)), list(map(MEMBER, value.pairs))]
     return value
+
+
+def duplicate(value: Any) -> Value:
+    """A copy that shares nothing with the value that can change."""
+    return value if type(value) is bytes else unpack(pack(value))
 
 
 def unpack(packed: Any) -> Value:

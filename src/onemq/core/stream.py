@@ -1,0 +1,216 @@
+"""A stream: a topic with one partition whose messages have ids that grow.
+
+A message whose sender left the
+choice to the stream has the time at which it was stored and its offset, so that nothing needs to be kept
+for it; any other id stands in the message's first header. Ids grow with the offsets, hence an id is found
+by bisection.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from onemq.core.group import Cursor, Group
+from onemq.core.reading import Reading
+from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
+from onemq.core.window import Window
+from onemq.message import Record
+
+if TYPE_CHECKING:
+    from onemq.core.topics import Topic
+
+_PAGE_BYTES = 64 * 1024
+_BLOCK = 128
+
+
+class Stream:
+    """The messages of a topic by their ids."""
+
+    __slots__ = (
+        "_last_id", "_reading", "_seen_end", "added_before", "has_groups_ahead", "key", "max_deleted_id",
+        "partition", "plain_end", "plain_ms", "topic", "window",
+    )  # fmt: skip
+
+    def __init__(self, topic: "Topic", reading: Reading) -> None:
+        self.topic = topic
+        self.key = topic.name.encode()
+        self.partition = topic.partitions[0]
+        self.max_deleted_id = 0
+        self.added_before = 0
+        """How many messages count as added before offset 0."""
+        self.window: Window | None = None
+        """The messages that its producers named, if any did."""
+        self.has_groups_ahead = True
+        """Whether a group may go on only after an id that is not there yet."""
+        self._reading = reading
+        self._last_id = 0
+        self._seen_end = 0
+        self.plain_ms = 0
+        self.plain_end = -1
+        """While the partition ends at `plain_end`, a plain id from this time on is higher than all others.
+        Adding such a message changes only these two."""
+
+    def __len__(self) -> int:
+        partition = self.partition
+        gone = partition.deleted.count_done_above_low if partition.deleted is not None else 0
+        return partition.end - partition.start - gone
+
+    @property
+    def last_id(self) -> int:
+        """The highest id that there ever was."""
+        end = self.partition.end
+        if self._seen_end == end:
+            return self._last_id
+        if self.plain_end == end:
+            self._last_id = self.plain_ms << NUMBER_BITS | end - 1
+        else:  # others send to the topic, too
+            last = self._reading.page_at(self.partition, [end - 1], deleted=True)
+            if last:
+                self._last_id = max(self._last_id, id_of(last[0]))
+        self._seen_end = end
+        return self._last_id
+
+    @last_id.setter
+    def last_id(self, id: int) -> None:
+        self._last_id = id
+        self._seen_end = self.plain_end = self.partition.end
+        self.plain_ms = (id >> NUMBER_BITS) + (id & NUMBER_MAX >= self._seen_end)
+        if self.has_groups_ahead:
+            self.plain_end = -1
+
+    def restore_last_id(self, id: int) -> None:
+        """The last id as the log tells it; newer messages may have higher ones."""
+        self._last_id = id
+        self._seen_end = 0
+        self.plain_end = -1
+
+    @property
+    def added(self) -> int:
+        """How many messages were ever added."""
+        return self.partition.end + self.added_before
+
+    def next_id(self, now_ms: int) -> int:
+        """The id of a message whose sender leaves the choice to the stream; 0 if there is none left."""
+        last = self.last_id
+        id = now_ms << NUMBER_BITS | self.partition.end
+        if id > last:
+            return id
+        return last + 1 if last < ID_MAX else 0
+
+    def find(self, id: int) -> int:
+        """The first offset of that id or a higher one; the end if there is none."""
+        partition = self.partition
+        if id > self.last_id:
+            return partition.end
+        low, high = partition.start, partition.end
+        if id >> NUMBER_BITS == 0 and id <= 1:
+            return low
+        guess = id & NUMBER_MAX
+        if low <= guess < high:
+            record = self._at(guess)
+            if record is not None and id_of(record) == id:
+                return record[0]
+        while low < high:
+            middle = (low + high) // 2
+            record = self._at(middle)
+            if record is None or id_of(record) >= id:
+                high = middle
+            else:
+                low = record[0] + 1
+        return low
+
+    def offset_of(self, id: int) -> int | None:
+        """The offset of the message that has or had that id, if it is still stored."""
+        offset = self.find(id)
+        if offset >= self.partition.end:
+            return None
+        record = self._at(offset)
+        return record[0] if record is not None and id_of(record) == id else None
+
+    def offset_after(self, count: int) -> int:
+        """The offset before which there are so many messages."""
+        partition = self.partition
+        offset = min(partition.start + count, partition.end)
+        deleted = partition.deleted
+        if deleted is None or not count:
+            return offset
+        offset = partition.start
+        while count and offset < partition.end:
+            count -= not deleted.is_done(offset)
+            offset += 1
+        return offset
+
+    def deleted_from(self, offset: int) -> int:
+        """How many of the messages from an offset on were deleted."""
+        partition = self.partition
+        offset = max(offset, partition.start)
+        if partition.deleted is None:
+            return 0
+        ranges = partition.deleted.ranges_live(partition.end, partition.end)
+        return partition.end - offset - sum(max(end - max(first, offset), 0) for first, end in ranges)
+
+    def top_id(self) -> int:
+        """The highest id of a message that is there; 0 without any."""
+        last = self.last()
+        return id_of(last) if last is not None else 0
+
+    def is_live(self, offset: int) -> bool:
+        """Whether the message is there and was not deleted."""
+        partition = self.partition
+        if not partition.start <= offset < partition.end:
+            return False
+        return partition.deleted is None or not partition.deleted.is_done(offset)
+
+    def records(self, offset: int) -> Iterator[Record]:
+        """The messages from an offset on."""
+        offset = max(offset, self.partition.start)
+        while offset < self.partition.end:
+            page, offset = self._reading.page(self.partition, offset, _PAGE_BYTES)
+            yield from page
+
+    def records_back(self, end: int) -> Iterator[Record]:
+        """The messages before an offset, the last one first."""
+        while end > self.partition.start:
+            start = max(self.partition.start, end - _BLOCK)
+            yield from reversed(self.between(start, end))
+            end = start
+
+    def between(self, start: int, end: int) -> list[Record]:
+        """The messages from an offset to before another."""
+        found: list[Record] = []
+        for record in self.records(start):
+            if record[0] >= end:
+                break
+            found.append(record)
+        return found
+
+    def records_at(self, offsets: list[int]) -> dict[int, Record]:
+        """The messages at offsets, without those that are gone."""
+        return {record[0]: record for record in self._reading.page_at(self.partition, sorted(offsets))}
+
+    def first(self) -> Record | None:
+        """The oldest message."""
+        return next(self.records(self.partition.start), None)
+
+    def last(self) -> Record | None:
+        """The newest message."""
+        return next(self.records_back(self.partition.end), None)
+
+    def ids_of(self, cursor: Cursor, offsets: list[int]) -> dict[int, int]:
+        """The ids of messages that a group has in flight, also of those that were deleted since."""
+        found = {record[0]: id_of(record) for record in self._reading.page_at(self.partition, sorted(offsets), True)}
+        ghosts = cursor.ghosts
+        if ghosts:
+            found.update((offset, ghosts[offset]) for offset in offsets if offset in ghosts)
+        return found
+
+    def cursor(self, group: Group) -> Cursor:
+        """The group's position."""
+        return group.cursors[0]
+
+    def _at(self, offset: int) -> Record | None:
+        """The first message at an offset or after it, deleted or not."""
+        while offset < self.partition.end:
+            page, offset = self._reading.page(self.partition, offset, deleted=True)
+            if page:
+                return page[0]
+        return None

@@ -1,0 +1,60 @@
+"""The window of a stream: messages that producers gave a name, remembered for a while.
+
+Who sends a message again under the same name gets the id of the first one. Each producer has names of its
+own; so many are kept of each, for so long.
+"""
+
+from onemq.core.stream_ids import NUMBER_BITS
+
+DURATION_MS = 100_000
+NAMES_MAX = 100
+
+
+class Window:
+    """What is remembered."""
+
+    __slots__ = ("added", "duplicates", "duration_ms", "names_max", "producers")
+
+    def __init__(self) -> None:
+        self.duration_ms = DURATION_MS
+        self.names_max = NAMES_MAX
+        self.producers: dict[bytes, dict[bytes, int]] = {}
+        """Producer -> name -> id of the message, oldest first."""
+        self.added = self.duplicates = 0
+
+    def find(self, producer: bytes, name: bytes, now_ms: int) -> int | None:
+        """The id of the message that has the name, if it is remembered."""
+        id = self.producers.get(producer, {}).get(name)
+        if id is None or self._is_over(id, now_ms):
+            return None
+        self.duplicates += 1
+        return id
+
+    def remember(self, producer: bytes, name: bytes, id: int, now_ms: int) -> None:
+        """The message has that name from now on."""
+        names = self.producers.setdefault(producer, {})
+        names.pop(name, None)
+        names[name] = id
+        self.added += 1
+        while len(names) > self.names_max or self._is_over(next(iter(names.values())), now_ms):
+            del names[next(iter(names))]
+            if not names:
+                del self.producers[producer]
+                break
+
+    def set_limits(self, duration_ms: int, names_max: int) -> None:
+        """Other limits make it forget everything."""
+        if (duration_ms, names_max) != (self.duration_ms, self.names_max):
+            self.duration_ms, self.names_max = duration_ms, names_max
+            self.producers.clear()
+
+    def forget_old(self, now_ms: int) -> None:
+        """Drops what its time is over for, for those who count."""
+        for producer, names in list(self.producers.items()):
+            for name in [name for name, id in names.items() if self._is_over(id, now_ms)]:
+                del names[name]
+            if not names:
+                del self.producers[producer]
+
+    def _is_over(self, id: int, now_ms: int) -> bool:
+        return (id >> NUMBER_BITS) + self.duration_ms <= now_ms
