@@ -22,6 +22,12 @@ RESP_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while it waits in a blocking command; then we stop reading from it."""
 RESP_NAME_BYTES_MAX = 1 * KIB
 """The name a client gives itself or its library."""
+RESP_TRANSACTION_BYTES_MAX = 256 * MIB
+"""The commands queued between MULTI and EXEC together, with about 50 bytes more for each word."""
+RESP_NAMES_BYTES_MAX = 64 * MIB
+"""The keys that one connection watches, or the channels it listens to, with about 200 bytes more for each."""
+RESP_LISTENER_BYTES_MAX = 32 * MIB
+"""Output that a client with subscriptions has not taken; above it the client is cut off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from msgspec import UnsetType
 import onemq
 from onemq.config import MEMORY, Config, LogSettings, TopicSettings
 from onemq.core.core import Core
+from onemq.core.group import GroupConfig
+from onemq.core.redelivery import FOR_EVER, NO_MAXIMUM, Backoff, Immediate, Redelivery
 from onemq.core.topics import TopicConfig
 from onemq.errors import ConfigError, FolderError, OneMQError
 from onemq.limits import RESERVED_FILES
@@ -34,7 +36,7 @@ from onemq.log.memory import MemoryLog
 from onemq.log.recovery import Report
 from onemq.net.background import BackgroundThreads
 from onemq.net.connection import Connections
-from onemq.net.listener import Listener, drain
+from onemq.net.listener import KEEPALIVE_IDLE_S, Listener, drain
 from onemq.net.turn import Turns, wall_clock_ms
 from onemq.protocols.resp.service import RespService, ServerFacts
 
@@ -115,7 +117,8 @@ def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings)
             core.topics.create(name, settings.partitions, wanted)
         elif topic.config != wanted or len(topic.partitions) != settings.partitions:
             changes = {key: getattr(wanted, key) for key in wanted.__struct_fields__}
-            core.topics.alter(name, settings.partitions, **changes)
+            core.topics.alter(name, settings.partitions, **msgspec.to_builtins(changes))
+            core.set_policy(name, wanted.group, wanted.kind)
     except OneMQError as problem:
         raise ConfigError(f"{config.file}: topics.{name}: {problem.text}; correct the table") from None
 
@@ -130,6 +133,29 @@ def topic_config(settings: TopicSettings, defaults: LogSettings) -> TopicConfig:
         compact=settings.compact,
         message_bytes_max=_set_or(settings.max_message_bytes, defaults.max_message_bytes),
         segment_bytes=_set_or(settings.segment_bytes, defaults.segment_bytes),
+        group=_group_config(settings),
+    )
+
+
+def _group_config(settings: TopicSettings) -> GroupConfig:
+    """What the groups of a topic are like."""
+    most = settings.max_deliveries
+    policy: Redelivery | None = Immediate(most) if most is not None else None
+    delay_ms = settings.retry_delay_ms
+    if delay_ms is not None:
+        policy = Backoff(
+            delay_ms,
+            delay_ms,
+            settings.retry_factor,
+            settings.retry_factor > 1,
+            max_delay_ms=NO_MAXIMUM if settings.retry_delay_max_ms is None else settings.retry_delay_max_ms,
+            max_redeliveries=FOR_EVER if most is None else most - 1,
+        )
+    return GroupConfig(
+        policy=policy.to_entry() if policy is not None else None,
+        dead_topic=settings.dead_letters,
+        lease_connection=settings.lease == 0,
+        lease_ms=settings.lease or 0,
     )
 
 
@@ -189,11 +215,16 @@ class Server:
         self._turns = Turns(self._broker.core, loop, on_broken=self._broken)
         self._turns.begin()
         for listener in self._listeners:
-            resp = RespService(self._broker.core, self._facts(listener.port))
+            resp = RespService(
+                self._broker.core,
+                self._facts(listener.port),
+                topic_config=topic_config(TopicSettings(), self._config.log),
+            )
             await listener.accept(resp.connect, self._turns, self._connections)
         self._announce()
 
     def _facts(self, port: int) -> ServerFacts:
+        listen, data = self._config.resp.listen, self._config.log.data
         return ServerFacts(
             run_id=secrets.token_hex(20),
             process_id=os.getpid(),
@@ -203,6 +234,12 @@ class Server:
             connections_max=self._config.server.max_connections,
             connections=lambda: len(self._connections),
             memory_peak_bytes=memory_peak_bytes,
+            memory_bytes=memory_bytes,
+            bind=listen.host if listen is not None else "",
+            folder=data if data == MEMORY else str(Path(data).absolute()),
+            keys_sync=self._config.log.flush == "sync",
+            log_level=self._config.server.log_level,
+            keepalive_s=KEEPALIVE_IDLE_S,
         )
 
     def _announce(self) -> None:
@@ -249,6 +286,15 @@ class Server:
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
+
+
+def memory_bytes() -> int:
+    """The memory that the process has now; the most it has had, where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return memory_peak_bytes()
+    return int(pages) * resource.getpagesize()
 
 
 def memory_peak_bytes() -> int:

@@ -8,17 +8,21 @@ from onemq.config.values import (
     Address,
     Bytes,
     Count,
+    DelayMilliseconds,
     DrainMilliseconds,
+    Factor,
     Flush,
     Folder,
     Hour,
     IndexIntervalBytes,
     JournalBytes,
+    Lease,
     MessageBytes,
     Partitions,
     RetentionMilliseconds,
     SegmentBytes,
     Share,
+    TopicName,
 )
 from onemq.limits import KIB, MESSAGE_BYTES_MAX, MIB
 
@@ -64,6 +68,12 @@ class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True):
     compact: bool = False
     max_message_bytes: MessageBytes | UnsetType = UNSET
     segment_bytes: SegmentBytes | UnsetType = UNSET
+    max_deliveries: Count | None = None
+    retry_delay_ms: DelayMilliseconds | None = field(default=None, name="retry_delay")
+    retry_factor: Factor = 1.0
+    retry_delay_max_ms: DelayMilliseconds | None = field(default=None, name="retry_delay_max")
+    dead_letters: TopicName | None = None
+    lease: Lease | None = None
 
 
 class Config(Struct, frozen=True):

@@ -95,7 +95,21 @@ class Address(str):
         return int(self.rpartition(":")[2])
 
 
+class Lease(int):
+    """How long a delivery may take, in ms; 0: as long as the connection lasts."""
+
+    @classmethod
+    def accepted(cls) -> str:
+        return '"connection", or a duration such as "30s"'
+
+    @classmethod
+    def parse(cls, value: object) -> "Lease":
+        return cls(0 if value == "connection" else Duration(1).parse(value))
+
+
 DrainMilliseconds = Annotated[int, Duration(0, 3_600_000)]
+DelayMilliseconds = Annotated[int, Duration()]
+Factor = Annotated[float, Meta(ge=1, le=1000, description="a number from 1 to 1000")]
 RetentionMilliseconds = Annotated[int, Duration(1_000)]
 Bytes = Annotated[int, Size()]
 JournalBytes = Annotated[int, Size(1 * MIB, 16 * GIB)]
@@ -106,5 +120,6 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from
 Partitions = Annotated[int, Meta(ge=1, le=PARTITIONS_MAX, description=f"a whole number from 1 to {PARTITIONS_MAX}")]
 Hour = Annotated[int, Meta(ge=0, le=23, description="an hour from 0 to 23")]
 Share = Annotated[float, Meta(gt=0, le=1, description="a number above 0 and up to 1")]
+TopicName = Annotated[str, Meta(min_length=1, description="the name of a topic")]
 Folder = Annotated[str, Meta(min_length=1, description=f'a folder, or "{MEMORY}"')]
 Flush = Literal["sync", "async"]

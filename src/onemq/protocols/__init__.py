@@ -25,8 +25,8 @@ class Peer(Protocol):
     def local_address(self) -> str:
         """Which of our addresses it connected to, `host:port`."""
 
-    @property
-    def limits(self) -> ConnectionLimits: ...
+    limits: ConnectionLimits
+    """What it may hold of our memory. A session may set its own."""
 
     @property
     def congested(self) -> bool:

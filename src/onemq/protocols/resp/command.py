@@ -50,6 +50,22 @@ class Command:
     def accepts(self, words: int) -> bool:
         return words == self.arity if self.arity >= 0 else words >= -self.arity
 
+    @property
+    def writes(self) -> bool:
+        """Whether it may change what is stored."""
+        return "write" in self.flags
+
+    def find(self, request: list[bytes]) -> "Command":
+        """The row that runs the request: its subcommand's if it names one. Raises if there is none such."""
+        if not self.subcommands or len(request) == 1:
+            return self
+        row = self.subcommands.get(request[1].lower())
+        if row is None:
+            raise unknown_subcommand(self.name, request[1])
+        if not row.accepts(len(request)):
+            raise wrong_arity(row.name)
+        return row
+
 
 def container(
     name: str,
@@ -67,13 +83,9 @@ def container(
     def dispatch(session: "RespSession", request: list[bytes]) -> bytes:
         if len(request) == 1 and bare is not None:
             return bare(session, request)
-        row = rows.get(request[1].lower())
-        if row is None:
-            raise unknown_subcommand(name, request[1])
-        if not row.accepts(len(request)):
-            raise wrong_arity(row.name)
-        session.last_command = row
+        session.last_command = row = command.find(request)
         return row.handler(session, request)
 
     arity = -2 if bare is None else -1
-    return Command(name, arity, dispatch, summary, since, group, subcommands=rows, **rest)
+    command = Command(name, arity, dispatch, summary, since, group, subcommands=rows, **rest)
+    return command

@@ -2,7 +2,29 @@
 
 from collections.abc import Iterable
 
-from onemq.protocols.resp import client, connection, info, introspection
+from onemq.protocols.resp import (
+    administration,
+    blocking,
+    client,
+    combining,
+    configuration,
+    connection,
+    expiry,
+    hashes,
+    info,
+    introspection,
+    keys,
+    lists,
+    objects,
+    pubsub,
+    scanning,
+    score_ranges,
+    sets,
+    sorted_sets,
+    streams,
+    strings,
+    transactions,
+)
 from onemq.protocols.resp.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -10,6 +32,23 @@ COMMANDS: tuple[Command, ...] = (
     *client.COMMANDS,
     *introspection.COMMANDS,
     *info.COMMANDS,
+    *configuration.COMMANDS,
+    *administration.COMMANDS,
+    *transactions.COMMANDS,
+    *pubsub.COMMANDS,
+    *keys.COMMANDS,
+    *expiry.COMMANDS,
+    *objects.COMMANDS,
+    *strings.COMMANDS,
+    *lists.COMMANDS,
+    *blocking.COMMANDS,
+    *hashes.COMMANDS,
+    *sets.COMMANDS,
+    *sorted_sets.COMMANDS,
+    *score_ranges.COMMANDS,
+    *combining.COMMANDS,
+    *scanning.COMMANDS,
+    *streams.COMMANDS,
 )
 
 

@@ -7,21 +7,23 @@ from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command
 from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error, wrong_arity
 from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.transactions import leave
 from onemq.protocols.resp.version import REDIS_VERSION
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
 _PONG = replies.simple("PONG")
+_pong = replies.text("pong")
 _RESET = replies.simple("RESET")
 
 
 def ping(session: "RespSession", request: list[bytes]) -> bytes:
-    if len(request) == 1:
-        return _PONG
     if len(request) > 2:
         raise wrong_arity("ping")
-    return replies.bulk(request[1])
+    if session.subscriptions is not None and session.replies.version == 2:
+        return replies.array([_pong, replies.bulk(request[1] if len(request) == 2 else b"")])
+    return replies.bulk(request[1]) if len(request) == 2 else _PONG
 
 
 def echo(session: "RespSession", request: list[bytes]) -> bytes:
@@ -40,6 +42,7 @@ def hello(session: "RespSession", request: list[bytes]) -> bytes:
         chosen = replies.RESP2 if version == 2 else replies.RESP3
         name = _hello_options(request, name)
     session.replies, session.name = chosen, name
+    session.choose_table()
     return _greeting(session)
 
 
@@ -106,10 +109,15 @@ def quit_(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def reset(session: "RespSession", request: list[bytes]) -> bytes:
+    """Makes the session as good as new."""
+    leave(session)
+    if session.subscriptions is not None:
+        session.subscriptions.end()
     session.replies = replies.RESP2
     session.name = b""
     session.skipped_replies = 0
     session.no_evict = session.no_touch = False
+    session.choose_table()
     return _RESET
 
 

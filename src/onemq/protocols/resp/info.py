@@ -65,13 +65,18 @@ def _clients(service: "RespService") -> Mapping[str, object]:
         "connected_clients": len(service.sessions),
         "maxclients": service.facts.connections_max,
         "connections_of_all_protocols": service.facts.connections(),
-        "blocked_clients": 0,
+        "blocked_clients": sum(session.blocked for session in service.sessions.values()),
+        "pubsub_clients": sum(session.subscriptions is not None for session in service.sessions.values()),
     }
 
 
 def _memory(service: "RespService") -> Mapping[str, object]:
-    peak_bytes = service.facts.memory_peak_bytes()
+    used_bytes, peak_bytes = service.facts.memory_bytes(), service.facts.memory_peak_bytes()
     return {
+        "used_memory": used_bytes,
+        "used_memory_human": format_bytes(used_bytes),
+        "used_memory_rss": used_bytes,
+        "used_memory_rss_human": format_bytes(used_bytes),
         "used_memory_peak": peak_bytes,
         "used_memory_peak_human": format_bytes(peak_bytes),
         "maxmemory": 0,
@@ -91,8 +96,11 @@ def _persistence(service: "RespService") -> Mapping[str, object]:
 
 def _stats(service: "RespService") -> Mapping[str, object]:
     return {
-        "total_connections_received": service.sessions_ever,
+        "total_connections_received": service.sessions_ever - service.sessions_before,
         "total_commands_processed": service.commands_processed,
+        "pubsub_channels": len(service.pubsub.channels),
+        "pubsub_patterns": len(service.pubsub.patterns),
+        "pubsubshard_channels": len(service.pubsub.shard_channels),
     }
 
 
@@ -108,6 +116,12 @@ def _cluster(service: "RespService") -> Mapping[str, object]:
     return {"cluster_enabled": 0}
 
 
+def _keyspace(service: "RespService") -> Mapping[str, object]:
+    keys = service.core.keys
+    count = keys.count()
+    return {"db0": {"keys": count, "expires": len(keys.expires_at_ms), "avg_ttl": 0}} if count else {}
+
+
 def _onemq(service: "RespService") -> Mapping[str, object]:
     return service.core.stats()
 
@@ -121,6 +135,7 @@ _SECTIONS: Mapping[str, Section] = {
     "Replication": _replication,
     "Modules": _modules,
     "Cluster": _cluster,
+    "Keyspace": _keyspace,
     "OneMQ": _onemq,
 }
 

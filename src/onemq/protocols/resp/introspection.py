@@ -1,13 +1,13 @@
 """COMMAND: what commands there are, what they look like, and which of their words are keys."""
 
 from collections.abc import Iterable
-from fnmatch import translate
-from re import compile as compile_pattern
 from typing import TYPE_CHECKING
 
+from onemq.core.keyspace.glob import matcher
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command, Handler, container
 from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.numbers import parse_integer
 from onemq.protocols.resp.replies import Replies
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def list_(session: "RespSession", request: list[bytes]) -> bytes:
     if kind == b"module":
         rows = []
     elif kind == b"aclcat":
-        rows = [row for row in rows if f"@{value}" in _categories(row)]
+        rows = in_category(session, value)
     elif kind == b"pattern":
-        pattern = compile_pattern(translate(value))
-        rows = [row for row in rows if pattern.match(row.name)]
+        matches = matcher(request[4].lower())
+        rows = [row for row in rows if matches(row.name.encode())]
     else:
         raise syntax_error()
     return replies.array([replies.text(row.name) for row in rows])
@@ -64,20 +64,54 @@ def get_keys(session: "RespSession", request: list[bytes]) -> bytes:
     row = _find(session, words[0])
     if row is None:
         raise CommandError("ERR Invalid command specified")
-    if row.keys == (0, 0, 0):
+    numkeys_at = next((at for at, argument in enumerate(row.arguments, 1) if argument.name == "numkeys"), None)
+    if row.keys == (0, 0, 0) and numkeys_at is None:
         raise CommandError("ERR The command has no key arguments")
     if not row.accepts(len(words)):
         raise CommandError("ERR Invalid number of arguments specified for command")
     first, last, step = row.keys
     end = last + 1 if last >= 0 else len(words) + last + 1
-    return replies.array([replies.bulk(word) for word in words[first:end:step]])
+    keys = words[first:end:step] if step else []
+    if numkeys_at is not None:
+        keys += _counted(words, numkeys_at)
+    return replies.bulks(keys)
+
+
+def _counted(words: list[bytes], at: int) -> list[bytes]:
+    """The keys after their number, which stands at the index."""
+    count = parse_integer(words[at])
+    if count is None or not 0 < count < len(words) - at:
+        raise CommandError("ERR Invalid arguments specified for command")
+    return words[at + 1 : at + 1 + count]
 
 
 def help_(session: "RespSession", request: list[bytes]) -> bytes:
-    lines = ["COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
-    for row in _SUBCOMMANDS:
-        lines += [row.name.partition("|")[2].upper(), f"    {row.summary}."]
-    return replies.array([replies.simple(line) for line in lines])
+    return replies.lines(_HELP)
+
+
+_HELP = """\
+COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:
+(no subcommand)
+    Return details about all Redis commands.
+COUNT
+    Return the total number of commands in this Redis server.
+LIST
+    Return a list of all commands in this Redis server.
+INFO [<command-name> ...]
+    Return details about multiple Redis commands.
+    If no command names are given, documentation details for all
+    commands are returned.
+DOCS [<command-name> ...]
+    Return documentation details about multiple Redis commands.
+    If no command names are given, documentation details for all
+    commands are returned.
+GETKEYS <full-command>
+    Return the keys from a full Redis command.
+GETKEYSANDFLAGS <full-command>
+    Return the keys and the access flags from a full Redis command.
+HELP
+    Prints this help.
+"""
 
 
 def _rows(session: "RespSession") -> list[Command]:
@@ -111,6 +145,22 @@ def _details(row: Command, form: Replies) -> bytes:
         replies.array([_details(inner, form) for inner in row.subcommands.values()])
         if row.subcommands else form.set([]),
     ])  # fmt: skip
+
+
+def categories() -> tuple[str, ...]:
+    """All ACL categories that Redis has."""
+    return _ALL_CATEGORIES
+
+
+def in_category(session: "RespSession", name: str) -> list[Command]:
+    """The commands and subcommands of an ACL category."""
+    return [row for row in _with_subcommands(_rows(session)) if f"@{name}" in _categories(row)]
+
+
+_ALL_CATEGORIES = (
+    "keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo", "stream",
+    "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
+)  # fmt: skip
 
 
 def _categories(row: Command) -> list[str]:

@@ -11,6 +11,16 @@ from collections.abc import Iterable, Sequence
 
 OK = b"+OK\r\n"
 EMPTY_ARRAY = b"*0\r\n"
+EMPTY_BULK = b"$0\r\n\r\n"
+
+# Formatting is dear: a reply put together from ready-made parts costs a third of it.
+SMALL_INTEGERS_END = 1000
+SMALL_INTEGERS = tuple(b":%d\r\n" % value for value in range(SMALL_INTEGERS_END))
+THOUSANDS = tuple(b":%d" % value for value in range(1000))
+REST = tuple(b"%03d\r\n" % value for value in range(1000))
+BULK_HEADERS_END = 1024
+BULK_HEADERS = tuple(b"$%d\r\n" % length for length in range(BULK_HEADERS_END))
+ZERO, ONE = SMALL_INTEGERS[:2]
 
 
 def simple(text: str) -> bytes:
@@ -24,11 +34,16 @@ def error(text: str) -> bytes:
 
 
 def integer(value: int) -> bytes:
+    if 0 <= value < 1_000_000:
+        return SMALL_INTEGERS[value] if value < SMALL_INTEGERS_END else THOUSANDS[value // 1000] + REST[value % 1000]
     return b":%d\r\n" % value
 
 
 def bulk(value: bytes) -> bytes:
-    return b"$%d\r\n%b\r\n" % (len(value), value)
+    length = len(value)
+    if length < BULK_HEADERS_END:
+        return BULK_HEADERS[length] + value + b"\r\n"
+    return b"$%d\r\n%b\r\n" % (length, value)
 
 
 def text(value: str) -> bytes:
@@ -38,6 +53,16 @@ def text(value: str) -> bytes:
 
 def array(items: Sequence[bytes]) -> bytes:
     return b"*%d\r\n%b" % (len(items), b"".join(items))
+
+
+def bulks(values: Sequence[bytes]) -> bytes:
+    """An array of bulk strings."""
+    return array(list(map(bulk, values)))
+
+
+def lines(text: str) -> bytes:
+    """An array of the lines of a text, as HELP answers."""
+    return array([simple(line) for line in text.splitlines()])
 
 
 class Replies:
@@ -50,6 +75,10 @@ class Replies:
     false = b":0\r\n"
 
     def map(self, pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
+        return array([item for pair in pairs for item in pair])
+
+    def pairs(self, pairs: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """An array of pairs, which RESP2 has one after the other."""
         return array([item for pair in pairs for item in pair])
 
     def set(self, items: Sequence[bytes]) -> bytes:
@@ -80,6 +109,9 @@ class Resp3Replies(Replies):
     def map(self, pairs: Iterable[tuple[bytes, bytes]]) -> bytes:
         items = [item for pair in pairs for item in pair]
         return b"%%%d\r\n%b" % (len(items) // 2, b"".join(items))
+
+    def pairs(self, pairs: Sequence[tuple[bytes, bytes]]) -> bytes:
+        return array([b"*2\r\n%b%b" % pair for pair in pairs])
 
     def set(self, items: Sequence[bytes]) -> bytes:
         return b"~%d\r\n%b" % (len(items), b"".join(items))

@@ -1,18 +1,25 @@
-"""What all sessions of the RESP server share: the core, the table, who is connected, counters."""
+"""What all sessions of the RESP server share: the core, the tables, who is connected and listens, counters."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from onemq.core.core import Core
+from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
+from onemq.protocols.resp.blocked import Blocked
+from onemq.protocols.resp.chance import Chance
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
+from onemq.protocols.resp.modes import Modes
+from onemq.protocols.resp.pause import Pause
+from onemq.protocols.resp.pubsub import PubSub
+from onemq.protocols.resp.scans import Scans
 from onemq.protocols.resp.session import RespSession
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What INFO tells about the process, which no protocol finds out by itself."""
+    """What INFO and CONFIG GET tell about the process, which no protocol finds out by itself."""
 
     run_id: str
     process_id: int
@@ -22,6 +29,16 @@ class ServerFacts:
     connections_max: int
     connections: Callable[[], int]
     memory_peak_bytes: Callable[[], int]
+    memory_bytes: Callable[[], int] = lambda: 0
+    bind: str = ""
+    """The host that it listens on."""
+    folder: str = ""
+    """Where data is kept."""
+    keys_sync: bool = True
+    """Whether a change of a key is on disk when it is answered."""
+    log_level: str = "info"
+    keepalive_s: int = 0
+    """After so long a silence a connection is asked whether it is still there."""
 
 
 class RespService:
@@ -32,12 +49,21 @@ class RespService:
         core: Core,
         facts: ServerFacts,
         commands: Mapping[bytes, Command] | None = None,
+        topic_config: TopicConfig | None = None,
     ) -> None:
         self.core = core
         self.facts = facts
+        self.topic_config = topic_config or TopicConfig()
+        """What streams are like that a command makes."""
         self.commands = by_name(COMMANDS) if commands is None else commands
+        self.blocked = Blocked(self)
+        self.chance = Chance()
+        self.scans = Scans()
+        self.pubsub = PubSub()
+        self.pause = Pause(self)
+        self.modes = Modes(self.commands, self.pause)
         self.sessions: dict[int, RespSession] = {}
-        self.sessions_ever = 0
+        self.sessions_ever = self.sessions_before = 0
         self.commands_processed = 0
         self.afterwards: dict[Callable[[], None], None] = {}
         """What is to be done after the running command, or after the whole transaction that it is part of."""
@@ -52,6 +78,11 @@ class RespService:
         while self.afterwards:
             work, _ = self.afterwards.popitem()
             work()
+
+    def reset_statistics(self) -> None:
+        """Counts anew what INFO tells; sessions keep their numbers."""
+        self.commands_processed = 0
+        self.sessions_before = self.sessions_ever
 
     def connect(self, peer: Peer) -> RespSession:
         """The session factory of the listener."""

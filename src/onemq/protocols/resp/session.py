@@ -4,10 +4,14 @@
 
 A session stops between two requests while a command waits for something (`wait`, `go_on`) or the
 peer does not take our replies (`peer.congested`), and goes on from there.
+
+While it queues a transaction, only listens or is paused it works with another command table
+(modes.py), so that ordinary commands are not asked about any of that.
 """
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
@@ -16,9 +20,11 @@ from onemq.protocols import Peer
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
 from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
+from onemq.protocols.resp.transactions import Transaction, WatchedKeys, aborted, leave
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.command import Command
+    from onemq.protocols.resp.pubsub import Subscriptions
     from onemq.protocols.resp.service import RespService
 
 _logger = logging.getLogger(__name__)
@@ -36,6 +42,7 @@ class RespSession:
         "_commands",
         "_decoder",
         "_holding",
+        "_interrupted",
         "_output",
         "_output_bytes",
         "_running",
@@ -57,6 +64,10 @@ class RespSession:
         "replies",
         "service",
         "skipped_replies",
+        "subscriptions",
+        "transaction",
+        "unblock",
+        "watched",
     )
 
     def __init__(self, service: "RespService", peer: Peer, session_id: int) -> None:
@@ -72,14 +83,23 @@ class RespSession:
         self.ended = False
         self.atomic = False
         """Whether a transaction runs: a command that finds nothing answers so instead of waiting."""
+        self.transaction: Transaction | None = None
+        """The commands that are queued, between MULTI and EXEC."""
+        self.watched: WatchedKeys | None = None
+        self.subscriptions: Subscriptions | None = None
+        """What it listens to, if anything."""
+        self.unblock: Callable[[OneMQError | None], None] | None = None
+        """Set by a command that waits, if it can be woken: with None it answers as when its time is up, with an
+        error it answers that. The next `go_on` forgets it."""
         self.on_lost: dict[Callable[[], None], None] = {}
         """What gives back the things that belong to this connection, when it is gone."""
-        self._commands = service.commands
+        self._commands = service.modes.table(self)
         self._decoder = RequestDecoder()
         self._todo = _NOTHING  # decoded, not executed yet
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._running = False
+        self._interrupted = False  # whoever executes requests has to look around before the next one
         self._waiting = False  # no further request is executed
         self._holding = False  # and no more is read
 
@@ -101,7 +121,7 @@ class RespSession:
         self._run()
 
     def lost(self) -> None:
-        self.ended = self._waiting = True
+        self._stop()
         self.service.sessions.pop(self.id, None)
         for give_back in list(self.on_lost):
             give_back()
@@ -113,31 +133,61 @@ class RespSession:
 
     def write(self, data: bytes) -> None:
         """Adds output that is no handler's returned reply, in its place among the replies."""
+        if not self._running:
+            self.peer.send(data)
+            return
         self._output.append(data)
         self._output_bytes += len(data)
-        if not self._running:
+        if self._output_bytes > _BURST_BYTES:
             self._hand_over()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a command waits."""
+        return self._waiting and not self.ended
 
     def wait(self) -> None:
         """The running command answers later, by `go_on`; no further request is executed before."""
-        self._waiting = True
+        self._waiting = self._interrupted = True
 
     def go_on(self, reply: bytes) -> None:
         """Answers the command that waits, and executes further requests."""
         if self.ended:
             return
+        if not self.skipped_replies:
+            self.write(reply)
+        elif self.skipped_replies > 0:
+            self.skipped_replies -= 1
+        self._proceed()
+
+    def retry(self, request: list[bytes]) -> None:
+        """Executes the request that waits once more from the beginning, and then further ones."""
+        if not self.ended:
+            self._todo = chain((request,), self._todo)
+            self._proceed()
+
+    def choose_table(self) -> None:
+        """To be called when the session's mode has changed: further requests find other handlers."""
+        self._commands = self.service.modes.table(self)
+        self._interrupted = True
+
+    def end(self) -> None:
+        """Ends the connection, after the reply of the running command if there is one."""
+        self._stop()
+        if not self._running:
+            self.peer.close()
+
+    def _proceed(self) -> None:
         self._waiting = False
-        self.write(reply)
+        self.unblock = None
         if self._holding:
             self._holding = False
             self.peer.proceed()
         self._run()
 
-    def end(self) -> None:
-        """Ends the connection, after the reply of the running command if there is one."""
-        self.ended = self._waiting = True
-        if not self._running:
-            self.peer.close()
+    def _stop(self) -> None:
+        """No further request is executed, ever."""
+        self.ended = self._waiting = self._interrupted = True
 
     # How requests are executed.
 
@@ -157,7 +207,7 @@ class RespSession:
                 requests = self._next_requests()
         except ProtocolError as error:
             self._output.append(self.refusal(error))
-            self.ended = self._waiting = True
+            self._stop()
         finally:
             self._running = False
         self._hand_over()
@@ -170,6 +220,12 @@ class RespSession:
 
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""
+        while self._todo is not _NOTHING and not (self._waiting or self.peer.congested):
+            self._interrupted = False
+            self._execute_some()
+
+    def _execute_some(self) -> None:
+        """Executes decoded requests until something interrupts it."""
         commands, afterwards = self._commands, self.service.afterwards
         for request in self._todo:
             name = request[0]
@@ -179,7 +235,7 @@ class RespSession:
                     raise self._unknown(request)
                 words, arity = len(request), command.arity
                 if words != arity and (arity >= 0 or words < -arity):
-                    raise wrong_arity(command.name)
+                    raise self._wrong_arity(command)
                 self.last_command = command
                 reply = command.handler(self, request)
                 if afterwards:
@@ -193,23 +249,33 @@ class RespSession:
                     self._hand_over()
                     if self.peer.congested:
                         return
-            elif self.skipped_replies > 0:
+            elif self.skipped_replies > 0 and not self._waiting:
                 self.skipped_replies -= 1
-            if self._waiting:
+            if self._interrupted:
                 return
         self._todo = _NOTHING
 
     def _refuse(self, error: OneMQError) -> bytes:
         if error.closes:
-            self.ended = self._waiting = True
+            self._stop()
+        if self.transaction is not None:
+            self.transaction.fail()
+        if self.service.afterwards:
+            self.service.run_afterwards()
         return self.refusal(error)
 
     def _unknown(self, request: list[bytes]) -> OneMQError:
         if request[0].lower() in _HTTP_WORDS:
             _logger.warning("%s sent an HTTP request to the Redis port: closed", self.peer.address)
             self.skipped_replies = -1
-            self.ended = self._waiting = True
+            self._stop()
         return unknown_command(request)
+
+    def _wrong_arity(self, command: "Command") -> OneMQError:
+        if command.name == "exec":
+            leave(self)
+            return aborted("wrong number of arguments for 'exec' command")
+        return wrong_arity(command.name)
 
     def _hand_over(self) -> None:
         if self._output:

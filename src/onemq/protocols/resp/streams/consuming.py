@@ -1,0 +1,234 @@
+"""What XREADGROUP hands out: new entries, a consumer's own pending ones, claimed ones; and XACK."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from onemq.core.core import Core
+from onemq.core.group import Cursor, Delivery, Group, Member
+from onemq.core.receiving import Handed
+from onemq.core.stream import Stream
+from onemq.core.stream_ids import ID_MAX
+from onemq.message import Record
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.streams.arguments import group_of
+from onemq.protocols.resp.streams.fields import fields_reply, id_reply, named_entry, single_field_start
+from onemq.protocols.resp.streams.ids import parse_id
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+ALL = 1 << 30
+_NAMES_MAX = 1_000_000
+"""More entries in flight than this are looked up when they are acknowledged."""
+_ZERO, _ONE = replies.integer(0), replies.integer(1)
+
+
+def known_consumer(session: "RespSession", group: Group, name: str) -> Member:
+    """The consumer, made if it is new. One whose group gives deliveries back with the connection is bound to it."""
+    core = session.service.core
+    leased = group.config.lease_connection
+    member = group.members.get(name)
+    if member is None or (leased and not member.leased):
+        member = core.groups.join(group, name, leased)
+    if leased:
+        session.on_lost[Lease(core, group.topic.name, group.name, name)] = None
+    member.seen_ms = core.stage.now_ms
+    return member
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A consumer whose deliveries go back at once when its connection is gone."""
+
+    core: Core = field(compare=False)
+    topic: str
+    group: str
+    consumer: str
+
+    def __call__(self) -> None:
+        topic = self.core.topics.find(self.topic)
+        group = topic.groups.get(self.group) if topic is not None else None
+        if group is not None and self.core.stage.refusal is None:
+            self.core.groups.leave(group, self.consumer, "the connection ended")
+
+
+def entries_of(cursor: Cursor, records: list[Record]) -> list[bytes]:
+    """Entries as replies; their names are kept for when they are acknowledged."""
+    entries = []
+    names = cursor.names
+    if len(names) > _NAMES_MAX:
+        names.clear()
+    last_headers, start = None, None
+    for record in records:
+        offset, ms, _, body, headers = record
+        if headers is not last_headers:  # records of the same kind share them
+            last_headers, start = headers, single_field_start(headers)
+        if start is not None and body is not None and record[2] is None:
+            text = b"%d-%d" % (ms, offset)
+            entry = b"*2\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n" % (len(text), text, start, len(body), body)
+        else:
+            text, entry = named_entry(record)
+        names[text] = offset
+        entries.append(entry)
+    return entries
+
+
+def new_entries(
+    session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, acknowledge: bool
+) -> list[bytes]:
+    """Entries that the group has not handed out yet, or that came back; now in flight with the consumer."""
+    cursor = stream.cursor(group)
+    if not cursor.available:
+        return []
+    if group.config.lease_connection:
+        known_consumer(session, group, consumer)
+    got: list[Handed] = []
+    session.service.core.receiving.receive(group, consumer, count or ALL, got.extend, in_flight=acknowledge)
+    if got:
+        known_consumer(session, group, consumer)
+    return entries_of(cursor, [record for _, record, _ in got])
+
+
+def wait_for_new(
+    session: "RespSession", group: Group, consumer: str, count: int | None, until_ms: int,
+    then: Callable[[list[Handed]], None], acknowledge: bool,
+) -> Callable[[], None]:  # fmt: skip
+    """Asks for entries when there are some, or for nothing when the time is up. Returns what takes that back."""
+    if group.config.lease_connection:
+        known_consumer(session, group, consumer)
+    request = session.service.core.receiving.receive(
+        group, consumer, count or ALL, then, until_ms, in_flight=acknowledge
+    )
+    return request.cancel
+
+
+# Pending entries
+
+
+def in_order(stream: Stream, cursor: Cursor, start: int, end: int = ID_MAX) -> list[int]:
+    """The pending offsets of a group whose ids lie in an interval."""
+    pending = sorted(cursor.unacknowledged)
+    if start > 1:
+        first = stream.find(start)
+        ghosts = cursor.ghosts
+        pending = [each for each in pending if (ghosts[each] >= start if each in ghosts else each >= first)]
+    if end < ID_MAX:
+        after = stream.find(end + 1)
+        ghosts = cursor.ghosts
+        pending = [each for each in pending if (ghosts[each] <= end if each in ghosts else each < after)]
+    return pending
+
+
+def history(
+    session: "RespSession", stream: Stream, group: Group, consumer: str, after: int, count: int | None
+) -> list[bytes]:
+    """Entries that the consumer has and did not acknowledge, once more."""
+    member = known_consumer(session, group, consumer)
+    cursor = stream.cursor(group)
+    if after >= ID_MAX:
+        return []
+    own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
+    own = own[:count]
+    records = stream.records_at(own)
+    core = session.service.core
+    if records:
+        again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
+        core.groups.take(group, 0, consumer, core.stage.now_ms, again)
+    ids = stream.ids_of(cursor, [offset for offset in own if offset not in records])
+    entries = []
+    for offset in own:
+        if offset in records:
+            entries += entries_of(cursor, [records[offset]])
+        elif offset in ids:
+            entries.append(replies.array([id_reply(ids[offset]), session.replies.null_array]))
+    return entries
+
+
+def is_idle(delivery: Delivery, now_ms: int, idle_ms: int) -> bool:
+    """Whether a pending entry may be claimed; one that was given up always may."""
+    return delivery.member is None or now_ms - delivery.since_ms >= idle_ms
+
+
+def claim_entries(
+    session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, idle_ms: int,
+    acknowledge: bool,
+) -> list[bytes]:  # fmt: skip
+    """Pending entries that are idle for long enough, then new ones; each with its idle time and delivery count."""
+    core, cursor = session.service.core, stream.cursor(group)
+    now_ms = core.stage.now_ms
+    deliveries = cursor.unacknowledged
+    idle = [offset for offset, each in deliveries.items() if is_idle(each, now_ms, idle_ms)]
+    idle = [offset for offset in idle if stream.is_live(offset)]
+    if not idle and not cursor.has_fresh:
+        return []
+    known_consumer(session, group, consumer)
+    idle.sort(key=lambda offset: _claim_order(deliveries[offset], offset))
+    idle = idle[:count]
+    before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
+    records = stream.records_at(idle)
+    claimed = set(core.streams.claim(group, consumer, [offset for offset in idle if offset in records]))
+    entries = [
+        _with_numbers(cursor, records[offset], *before[offset]) for offset in idle if offset in claimed
+    ]
+    left = None if count is None else count - len(entries)
+    if left != 0 and cursor.has_fresh:
+        got: list[Handed] = []
+        core.receiving.receive(group, consumer, left or ALL, got.extend, in_flight=acknowledge)
+        entries += [_with_numbers(cursor, record, 0, 0) for _, record, _ in got]
+    return entries
+
+
+def _claim_order(delivery: Delivery, offset: int) -> tuple[int, int]:
+    """First what was given up, in the order in which that happened, then the longest idle."""
+    return (0, 0) if delivery.member is None else (delivery.since_ms + 1, offset)
+
+
+def _with_numbers(cursor: Cursor, record: Record, idle_ms: int, count: int) -> bytes:
+    text, _ = named_entry(record)
+    cursor.names[text] = record[0]
+    return replies.array([
+        replies.bulk(text), fields_reply(record), replies.integer(idle_ms), replies.integer(count)
+    ])  # fmt: skip
+
+
+def claimable_at(stream: Stream, group: Group, idle_ms: int) -> int | None:
+    """When the next pending entry will have been idle for long enough."""
+    deliveries = stream.cursor(group).unacknowledged
+    since = [each.since_ms for offset, each in deliveries.items() if stream.is_live(offset)]
+    return min(since) + idle_ms if since else None
+
+
+# XACK
+
+
+def xack(session: "RespSession", request: list[bytes]) -> bytes:
+    core = session.service.core
+    if core.stage.refusal is not None:
+        core.check_writable()
+    stream = core.streams.get(request[1])
+    group = group_of(stream, request[2])
+    if stream is None or group is None:
+        return _ZERO
+    cursor = group.cursors[0]
+    if len(request) == 4:
+        offset = cursor.names.pop(request[3], None)
+        if offset is None:
+            offset = core.streams.pending_offset(stream, group, parse_id(request[3]))
+        if offset is None or offset not in cursor.unacknowledged:
+            return _ZERO
+        core.groups.acknowledge(group, 0, [offset])
+        return _ONE
+    return replies.integer(core.groups.acknowledge(group, 0, _offsets(session, stream, group, request[3:])))
+
+
+def _offsets(session: "RespSession", stream: Stream, group: Group, words: list[bytes]) -> list[int]:
+    """The offsets of pending entries; a word that is no id means that nothing is acknowledged."""
+    names = group.cursors[0].names
+    try:
+        return [names[word] for word in words]
+    except KeyError:
+        streams = session.service.core.streams
+        ids = [parse_id(word) for word in words]
+        found = (streams.pending_offset(stream, group, id) for id in ids)
+        return [offset for offset in found if offset is not None]

@@ -1,0 +1,104 @@
+"""The fields of a stream entry as a message, and a message as the fields of an entry.
+
+    fields                        message
+    body B                        body B                                       what others send looks like this
+    name B                        body B, header _f = "|name"
+    a A  body B  c C              body B, headers _f = "1|body", a A, c C      1: the place of the body
+    a A  b C                      no body, headers a A, b C
+
+So every entry comes back as it was, and other protocols see the body and headers that they know. The
+header `_f` comes before all others; it is written whenever the fields could not be told without it, which
+includes names that begin with an underscore. A message's key is shown as the field `_key`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from onemq.core.stream_ids import id_of, id_text
+from onemq.log.records import encode_headers
+from onemq.message import DUE, STREAM_ID, Headers, Record
+from onemq.protocols.resp import replies
+
+BODY = b"body"
+FIELD = b"_f"
+KEY = b"_key"
+_OURS = (STREAM_ID, DUE)
+"""Headers that are not shown."""
+_NO_BODY = b"-"
+_SINGLE = b"|"
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+@lru_cache(maxsize=1024)
+def single_field_headers(name: bytes) -> bytes:
+    """The encoded headers of a message whose body was the only field."""
+    return encode_headers(((FIELD, _SINGLE + name),))
+
+
+def to_message(words: Sequence[bytes]) -> tuple[bytes, Headers]:
+    """Body and headers for fields, which come as name, value, name, value, ..."""
+    names = words[::2]
+    if len(names) == 1:
+        name, body = words
+        return body, () if name == BODY and body else ((FIELD, _SINGLE + name),)
+    pairs: Headers = tuple(zip(names, words[1::2], strict=True))
+    if BODY not in names:
+        return b"", ((FIELD, _NO_BODY), *pairs) if pairs[0][0].startswith(b"_") else pairs
+    place = names.index(BODY)
+    body = words[2 * place + 1]
+    rest = pairs[:place] + pairs[place + 1 :]
+    if place == 0 and body and not rest[0][0].startswith(b"_"):
+        return body, rest
+    return body, ((FIELD, b"%d|%b" % (place, BODY)), *rest)
+
+
+def to_fields(record: Record) -> Pairs:
+    """The fields of a message."""
+    _, _, key, body, headers = record
+    while headers and headers[0][0] in _OURS:
+        headers = headers[1:]
+    note = None
+    if headers and headers[0][0] == FIELD:
+        note, headers = headers[0][1] or _NO_BODY, headers[1:]
+    fields: Pairs = [(name, value or b"") for name, value in headers]
+    if note is None:
+        if body or not fields:
+            fields.insert(0, (BODY, body or b""))
+    elif note != _NO_BODY:
+        place, _, name = note.partition(b"|")
+        fields.insert(int(place or 0), (name, body or b""))
+    if key is not None:
+        fields.append((KEY, key))
+    return fields
+
+
+def single_field_start(headers: Headers) -> bytes | None:
+    """How the fields of a message begin as a reply, if they are one field, which is its body, under a plain id."""
+    if len(headers) == 1 and headers[0][0] == FIELD:
+        note = headers[0][1]
+        if note is not None and note.startswith(_SINGLE):
+            return b"*2\r\n" + replies.bulk(note[1:])
+    return None
+
+
+def fields_reply(record: Record) -> bytes:
+    """The fields of a message as a reply."""
+    fields = to_fields(record)
+    return replies.array([replies.bulk(word) for field in fields for word in field])
+
+
+def named_entry(record: Record) -> tuple[bytes, bytes]:
+    """The id of a message in words, and the message as a reply: its id and its fields."""
+    text = id_text(id_of(record))
+    return text, b"*2\r\n$%d\r\n%b\r\n%b" % (len(text), text, fields_reply(record))
+
+
+def entry_reply(record: Record) -> bytes:
+    """A message as a reply: its id and its fields."""
+    return named_entry(record)[1]
+
+
+def id_reply(id: int) -> bytes:
+    """An id as a reply."""
+    return replies.bulk(id_text(id))

@@ -1,0 +1,129 @@
+"""XDEL, XDELEX, XACKDEL: single entries go; and what becomes of those that groups still refer to."""
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from onemq.core.core import Core
+from onemq.core.stream import Stream
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.streams.arguments import group_of, stream_to_write
+from onemq.protocols.resp.streams.ids import parse_id
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+_NONE, _GONE, _KEPT = -1, 1, 2
+
+
+class Removal(Enum):
+    """What happens to the references that groups hold to a removed entry."""
+
+    KEEPREF = b"keepref"
+    """They stay: the entry is pending, but cannot be read."""
+    DELREF = b"delref"
+    """They go, too."""
+    ACKED = b"acked"
+    """An entry that some group has not acknowledged stays."""
+
+
+def removal_of(word: bytes) -> Removal | None:
+    """The strategy of that name, if it is one."""
+    try:
+        return Removal(word.lower())
+    except ValueError:
+        return None
+
+
+def is_referenced(stream: Stream, offset: int) -> bool:
+    """Whether some group has not read the entry yet, or has it pending."""
+    cursors = (stream.cursor(group) for group in stream.topic.groups.values())
+    return any(offset >= cursor.next or offset in cursor.unacknowledged for cursor in cursors)
+
+
+def drop_references(core: Core, stream: Stream, offsets: list[int]) -> None:
+    """Takes entries from the pending lists of all groups."""
+    for group in list(stream.topic.groups.values()):
+        core.groups.acknowledge(group, 0, offsets)
+
+
+def xdel(session: "RespSession", request: list[bytes]) -> bytes:
+    stream = stream_to_write(session, request[1])
+    if stream is None:
+        return replies.integer(0)
+    offsets = [stream.offset_of(id) for id in [parse_id(word) for word in request[2:]]]
+    found = [offset for offset in offsets if offset is not None]
+    return replies.integer(session.service.core.streams.delete(stream, found))
+
+
+def _options(words: list[bytes]) -> tuple[Removal, list[bytes]]:
+    """[KEEPREF|DELREF|ACKED] IDS n id ..."""
+    removal: Removal | None = None
+    ids: list[bytes] | None = None
+    place = 0
+    while place < len(words):
+        named = removal_of(words[place])
+        if named is not None and removal is None:
+            removal = named
+            place += 1
+        elif words[place].lower() == b"ids" and ids is None and place + 1 < len(words):
+            count = parse_integer(words[place + 1])
+            if count is None or count < 1:
+                raise CommandError("ERR Number of IDs must be a positive integer")
+            ids = words[place + 2 : place + 2 + count]
+            if len(ids) < count:
+                raise CommandError("ERR The `numids` parameter must match the number of arguments")
+            place += 2 + count
+        else:
+            raise syntax_error()
+    if ids is None:
+        raise CommandError("ERR IDS option is required")
+    return removal or Removal.KEEPREF, ids
+
+
+def xdelex(session: "RespSession", request: list[bytes]) -> bytes:
+    stream = stream_to_write(session, request[1])
+    removal, words = _options(request[2:])
+    if stream is None:
+        return _answers([_NONE] * len(words))
+    core = session.service.core
+    return _answers([_delete(core, stream, id, removal) for id in [parse_id(word) for word in words]])
+
+
+def _delete(core: Core, stream: Stream, id: int, removal: Removal) -> int:
+    offset = stream.offset_of(id)
+    groups = stream.topic.groups.values()
+    if removal is Removal.ACKED:
+        unread = any(core.streams.last_delivered(stream, group) < id for group in groups)
+        if unread or (offset is not None and is_referenced(stream, offset)):
+            return _KEPT
+    if removal is Removal.DELREF:
+        for group in list(groups):
+            pending = core.streams.pending_offset(stream, group, id)
+            if pending is not None:
+                core.groups.acknowledge(group, 0, [pending])
+    deleted = core.streams.delete(stream, [offset]) if offset is not None else 0
+    return _GONE if deleted else _NONE
+
+
+def xackdel(session: "RespSession", request: list[bytes]) -> bytes:
+    stream = stream_to_write(session, request[1])
+    removal, words = _options(request[3:])
+    group = group_of(stream, request[2])
+    if stream is None or group is None:
+        return _answers([_NONE] * len(words))
+    core = session.service.core
+    answers = []
+    for id in [parse_id(word) for word in words]:
+        pending = core.streams.pending_offset(stream, group, id)
+        if pending is None:
+            answers.append(_NONE)
+            continue
+        core.groups.acknowledge(group, 0, [pending])
+        answers.append(_KEPT if _delete(core, stream, id, removal) == _KEPT else _GONE)
+    return _answers(answers)
+
+
+def _answers(numbers: list[int]) -> bytes:
+    return replies.array([replies.integer(number) for number in numbers])

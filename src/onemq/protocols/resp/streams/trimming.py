@@ -1,0 +1,101 @@
+"""How long a stream may be: the MAXLEN and MINID options of XADD and XTRIM."""
+
+from dataclasses import dataclass
+
+from onemq.core.core import Core
+from onemq.core.stream import Stream
+from onemq.core.stream_ids import id_of
+from onemq.protocols.resp.errors import CommandError
+from onemq.protocols.resp.streams.arguments import integer
+from onemq.protocols.resp.streams.ids import parse_id
+from onemq.protocols.resp.streams.removing import Removal, drop_references, is_referenced
+
+_NODE = 100
+"""Trimming that need not be exact removes this many at a time."""
+_LIMIT = 100 * _NODE
+
+
+@dataclass(slots=True)
+class Trimming:
+    """What to keep."""
+
+    length_max: int | None = None
+    id_min: int | None = None
+    about: bool = False
+    limit: int | None = None
+    removal: Removal | None = None
+
+    @property
+    def given(self) -> bool:
+        return self.length_max is not None or self.id_min is not None
+
+    def parse(self, words: list[bytes], place: int) -> int:
+        """Takes an option at a place of the request, if it is one of trimming; returns the place after it."""
+        name, left = words[place].lower(), len(words) - place - 1
+        if name in (b"maxlen", b"minid") and left:
+            return self._parse_threshold(name, words, place + 1)
+        if name == b"limit" and left:
+            self.limit = integer(words[place + 1])
+            if self.limit < 0:
+                raise CommandError("ERR The LIMIT argument must be >= 0.")
+            return place + 2
+        return place
+
+    def _parse_threshold(self, name: bytes, words: list[bytes], place: int) -> int:
+        if self.given:
+            raise CommandError("ERR syntax error, MAXLEN and MINID options at the same time are not compatible")
+        if words[place] in (b"~", b"=") and place + 1 < len(words):
+            self.about = words[place] == b"~"
+            place += 1
+        if name == b"minid":
+            self.id_min = parse_id(words[place])
+        else:
+            self.length_max = integer(words[place])
+            if self.length_max < 0:
+                raise CommandError("ERR The MAXLEN argument must be >= 0.")
+        return place + 1
+
+    def check(self) -> None:
+        """Refuses what does not go together."""
+        if self.limit and not self.given:
+            raise CommandError("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy")
+        if self.limit is not None and not self.about:
+            raise CommandError("ERR syntax error, LIMIT cannot be used without the special ~ option")
+
+    def apply(self, core: Core, stream: Stream) -> int:
+        """Removes what is too old; returns how many entries that were."""
+        if self.removal is Removal.ACKED:
+            return self._remove_acknowledged(core, stream)
+        start = self._start(stream)
+        if start <= stream.partition.start:
+            return 0
+        if self.removal is Removal.DELREF:
+            drop_references(core, stream, list(range(stream.partition.start, start)))
+        return core.streams.trim(stream, start)
+
+    def _start(self, stream: Stream) -> int:
+        """The first offset to keep."""
+        if self.length_max is not None:
+            return stream.offset_after(self._whole_nodes(len(stream) - self.length_max))
+        assert self.id_min is not None
+        start = stream.find(self.id_min)
+        if not self.about:
+            return start
+        return stream.offset_after(self._whole_nodes(start - stream.partition.start))
+
+    def _whole_nodes(self, surplus: int) -> int:
+        """How many of the entries that are too many go now."""
+        if not self.about:
+            return max(surplus, 0)
+        limit = _LIMIT if self.limit is None else self.limit
+        return max(min(surplus, limit) if limit else surplus, 0) // _NODE * _NODE
+
+    def _remove_acknowledged(self, core: Core, stream: Stream) -> int:
+        gone: list[int] = []
+        surplus = len(stream) - self.length_max if self.length_max is not None else len(stream)
+        for record in stream.records(stream.partition.start):
+            if len(gone) >= surplus or (self.id_min is not None and id_of(record) >= self.id_min):
+                break
+            if not is_referenced(stream, record[0]):
+                gone.append(record[0])
+        return core.streams.delete(stream, gone, by_trimming=True)
