@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.pair import Pair, connection, redis_server
+from tests.interop.raw import RawPairs
 from tests.process import Serve
 
 
@@ -30,3 +31,10 @@ def pair(onemq_port: int, redis_port: int, request: pytest.FixtureRequest) -> It
         both = Pair(ours, theirs)
         both.same("FLUSHALL")
         yield both
+
+
+@pytest.fixture(params=[2, 3], ids=["RESP2", "RESP3"])
+def raw_pairs(onemq_port: int, redis_port: int, request: pytest.FixtureRequest) -> Iterator[RawPairs]:
+    """Raw connections to both servers, which are empty."""
+    with RawPairs(onemq_port, redis_port, request.param) as pairs:
+        yield pairs

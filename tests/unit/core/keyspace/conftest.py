@@ -16,7 +16,7 @@ def staged() -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def keys(staged: list[tuple[Any, ...]]) -> Keyspace:
-    keyspace = Keyspace(staged.append)
+    keyspace = Keyspace(staged)
     keyspace.tick(NOW_MS)
     return keyspace
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import hiredis
 
+from onemq.core.keyspace import Keyspace
+from onemq.core.waiting import Waiting
+from onemq.errors import ReadOnly
 from onemq.limits import ConnectionLimits
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
@@ -38,18 +41,29 @@ class FakePeer:
 @dataclass
 class FakeStage:
     now_ms: int = 1_000_000
+    promoted: int = 0
+
+    def promote(self) -> None:
+        self.promoted += 1
 
 
 @dataclass
 class FakeCore:
     stage: FakeStage = field(default_factory=FakeStage)
     read_only: str | None = None
+    keys: Keyspace = field(default_factory=lambda: Keyspace([]))
+    waiting: Waiting = field(default_factory=Waiting)
+
+    def check_writable(self) -> None:
+        if self.read_only is not None:
+            raise ReadOnly(self.read_only)
 
     def stats(self) -> dict[str, object]:
         return {"topics": 3, "paused": False, "disk": {"used": 1, "free": 2}}
 
 
 def make_service(*more: Command) -> RespService:
+    """A service with more commands, or others of the same names."""
     facts = ServerFacts(
         run_id="r" * 40,
         process_id=77,
@@ -60,7 +74,8 @@ def make_service(*more: Command) -> RespService:
         connections=lambda: 4,
         memory_peak_bytes=lambda: 3 << 20,
     )
-    return RespService(FakeCore(), facts, by_name((*COMMANDS, *more)))
+    names = {row.name for row in more}
+    return RespService(FakeCore(), facts, by_name([*(row for row in COMMANDS if row.name not in names), *more]))
 
 
 def encode(*words: str | bytes) -> bytes:

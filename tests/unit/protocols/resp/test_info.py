@@ -44,7 +44,8 @@ def test_connections_and_commands_are_counted() -> None:
     client = Client()
     client.raw(b"PING\r\n" * 5)
     found = sections(client.ask("INFO"))
-    assert found["Stats"] == {"total_connections_received": "1", "total_commands_processed": "6"}
+    assert found["Stats"]["total_connections_received"] == "1"
+    assert found["Stats"]["total_commands_processed"] == "6"
     assert found["Clients"]["maxclients"] == "50"
 
 

@@ -94,18 +94,18 @@ class TestWaiting:
             session.wait()
             return b""
 
-        return Client(make_service(Command("wait", 1, wait, "Wait", "0", "test")))
+        return Client(make_service(Command("linger", 1, wait, "Wait", "0", "test")))
 
     def test_what_follows_is_not_executed_before_it_is_answered(self) -> None:
         client = self.client()
-        assert client.raw(encode("PING") + encode("WAIT") + encode("ECHO", "a")) == b"+PONG\r\n"
+        assert client.raw(encode("PING") + encode("LINGER") + encode("ECHO", "a")) == b"+PONG\r\n"
         assert client.raw(encode("ECHO", "b")) == b""
         client.session.go_on(replies.integer(7))
         assert b"".join(client.peer.sent) == b":7\r\n$1\r\na\r\n$1\r\nb\r\n"
 
     def test_waiting_again_at_once_is_possible(self) -> None:
         client = self.client()
-        client.raw(encode("WAIT") * 2 + encode("PING"))
+        client.raw(encode("LINGER") * 2 + encode("PING"))
         client.session.go_on(replies.integer(1))
         assert client.peer.sent == [b":1\r\n"]
         client.session.go_on(replies.integer(2))
@@ -113,7 +113,7 @@ class TestWaiting:
 
     def test_a_client_that_sends_on_and_on_meanwhile_is_held(self) -> None:
         client = self.client()
-        client.raw(encode("WAIT"))
+        client.raw(encode("LINGER"))
         client.session.receive(encode("ECHO", bytes(RESP_PARKED_BYTES_MAX // 2)))
         assert not client.peer.held
         client.session.receive(encode("ECHO", bytes(RESP_PARKED_BYTES_MAX)))
@@ -124,7 +124,7 @@ class TestWaiting:
 
     def test_nothing_is_sent_after_the_connection_was_lost(self) -> None:
         client = self.client()
-        client.raw(encode("WAIT"))
+        client.raw(encode("LINGER"))
         client.session.lost()
         client.session.go_on(replies.OK)
         assert client.peer.sent == []
