@@ -40,6 +40,7 @@ check: setup  ## lint and strict types
 	$(BIN)/mypy --strict src
 
 bench: setup  ## measure and compare with the targets; options in ARGS
+	@scripts/system-packages
 	$(BIN)/python -m bench $(ARGS)
 
 soak: setup  ## the simulation with fresh seeds until interrupted; options in ARGS

@@ -5,9 +5,10 @@ import gc
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from bench import append, restart
+from bench import append, resp, restart
 from bench.report import Result, machine, show, write
 from onemq.cli.serve import GC_THRESHOLDS
 
@@ -16,6 +17,7 @@ BENCHES: dict[str, Callable[[str | None, bool], Iterator[Result]]] = {
     "one-by-one": append.one_by_one,
     "ready-made": append.ready_made,
     "restart": restart.restart,
+    "redis": resp.compare,
 }
 
 
@@ -23,9 +25,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure OneMQ beside its targets.")
     parser.add_argument("names", nargs="*", help=f"what to measure (default: all): {', '.join(BENCHES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; numbers mean little")
+    parser.add_argument("--only", default="", help="of `redis`, only the cases whose name contains this")
+    parser.add_argument("--runs", type=int, default=resp.RUNS, help="of `redis`, how many runs to take the median of")
     parser.add_argument("--data", help="folder on the disk to measure (default: the system's temporary folder)")
-    parser.add_argument("--json", default="bench-results/trunk.json", help="where the numbers go")
+    parser.add_argument("--json", help="where the numbers go (default: bench-results/trunk.json, or redis.json)")
     options = parser.parse_args()
+    BENCHES["redis"] = partial(resp.compare, only=options.only, runs=options.runs)
     unknown = set(options.names) - set(BENCHES)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
@@ -37,8 +42,9 @@ def main() -> int:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         results += BENCHES[name](options.data, options.quick)
     show(results, where)
-    write(results, where, Path(options.json))
-    print(f"written to {options.json}")
+    path = Path(options.json or f"bench-results/{'redis' if options.names == ['redis'] else 'trunk'}.json")
+    write(results, where, path)
+    print(f"written to {path}")
     return 0 if all(each.met is not False for each in results) else 1
 
 

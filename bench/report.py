@@ -7,7 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
@@ -20,6 +20,8 @@ class Result:
     unit: str
     target: float | None
     more_is_better: bool = True
+    beside: dict[str, float] = field(default_factory=dict)
+    """What it was made of: for a comparison the numbers of both, as `ours_rate` and `redis_rate`."""
 
     @property
     def met(self) -> bool | None:
@@ -61,16 +63,32 @@ def show(results: list[Result], where: dict[str, str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"OneMQ {where['commit']} on {where['cpu']}, {where['cores']} cores, Python {where['python']}")
-    for column in ("measurement", "value", "unit", "target", ""):
-        table.add_column(column, justify="left" if column in ("measurement", "unit") else "right")
+    title = f"OneMQ {where['commit']} on {where['cpu']}, {where['cores']} cores, Python {where['python']}"
+    table = Table("measurement", title=title)
+    columns = ["value", "unit", "target", ""]
+    compared = any(each.beside for each in results)
+    for column in [*columns, "OneMQ", "Redis", "p50 ms", "p99 ms", "CPU µs"] if compared else columns:
+        table.add_column(column, justify="left" if column == "unit" else "right")
     for each in results:
         sign = "at least" if each.more_is_better else "at most"
         target = f"{sign} {each.target:,g}" if each.target is not None else ""
         met = {None: "", True: "[green]ok[/green]", False: "[red]missed[/red]"}[each.met]
-        value = f"{each.value:,.4g}" if each.value < 1000 else f"{each.value:,.0f}"
-        table.add_row(each.name, value, each.unit, target, met)
-    Console(width=150).print(table)
+        table.add_row(each.name, _number(each.value), each.unit, target, met, *_both(each.beside))
+    Console(width=190 if compared else 150).print(table)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _both(beside: dict[str, float]) -> list[str]:
+    """The columns of a comparison: the two values, then latencies and processor time as OneMQ's / Redis's."""
+    if "ours_mb" in beside:
+        return [f"{beside['ours_mb']:,.1f} MB", f"{beside['redis_mb']:,.1f} MB"]
+    if not beside:
+        return []
+    pairs = [f"{beside[f'ours_{name}']:.3g} / {beside[f'redis_{name}']:.3g}" for name in ("p50_ms", "p99_ms", "cpu_us")]
+    return [f"{_number(beside['ours_rate'])}/s", f"{_number(beside['redis_rate'])}/s", *pairs]
 
 
 def write(results: list[Result], where: dict[str, str], path: Path) -> None:
