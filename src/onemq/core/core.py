@@ -176,8 +176,7 @@ class Core:
                 raise InvalidArgument("an idempotent producer cannot schedule: a repetition would not be recognised")
             return TIMER, self.schedule.add(found, deliver_at_ms, body, key, headers, number)
         encoded = encode_headers(headers) if headers else NO_HEADERS
-        partition, offset = self.sending.send(found, body, key, encoded, number, persistent, producer)
-        return partition.number, offset
+        return self.sending.send(found, body, key, encoded, number, persistent, producer)
 
     def create_group(
         self, topic: str, name: str, start: Start, then: Callable[[], None] = lambda: None, **settings: Any

@@ -30,7 +30,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     PRODUCER         id, epoch, name or nil, now
     PRODUCED         id, epoch, topic, partition, first sequence, last sequence, offset, now
     PRODUCERS_FORGET ids
-    STREAM_SET       topic, last id, highest deleted id, entries added before offset 0
+    STREAM_SET       topic, last id, highest deleted id, entries added before offset 0, end of the partition
     STREAM_DELETED   topic, offsets
     STREAM_TRIMMED   ghosts: [group, offset, id], marks: [group, offset, id]
     STREAM_MARK      group, offset, last id, entries read before offset 0

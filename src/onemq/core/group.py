@@ -77,7 +77,7 @@ class Member:
 class Delivery:
     """Messages of one partition that were handed out together and share owner, time and count."""
 
-    __slots__ = ("count", "cursor", "due_ms", "history", "left", "member", "offsets", "since_ms")
+    __slots__ = ("count", "cursor", "due_ms", "history", "left", "member", "offsets", "since_ms", "times")
 
     def __init__(
         self,
@@ -98,6 +98,8 @@ class Delivery:
         self.count = count
         self.history = history
         self.due_ms = due_ms
+        self.times: list[tuple[int, bytes]] | None = None
+        """For a protocol that knows messages by their times: (offset from which on, time)."""
         if member is not None:
             member.held[self] = None
 
@@ -126,7 +128,7 @@ class Cursor:
         self.ghosts: dict[int, int] = {}
         """Unacknowledged offsets whose messages were removed, but stay listed, with their stream ids."""
         self.names: dict[bytes, int] = {}
-        """Offsets in flight by the names that a protocol gave them; may lack any of them."""
+        """Offsets that were handed out by the names that a protocol has for them; may lack any of them."""
         self.ready: list[int] = []
         """Heap of offsets to hand out again; stale ones are passed over."""
         self.ahead: list[Record] = []
@@ -204,6 +206,11 @@ class Cursor:
         self.next = self.last = offset
         self.ahead.clear()
         self.settle_low()
+
+    def reopen(self, offset: int) -> None:
+        """A message is in flight now that need not have been handed out, or was acknowledged already."""
+        self.high = max(self.high, offset + 1)
+        self._low = min(self._low, offset)
 
     def trim(self, start: int) -> None:
         """The messages before an offset are gone."""

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -162,6 +162,27 @@ class Groups:
         if known:
             self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
         return len(known)
+
+    def acknowledge_one(self, group: Group, number: int, offset: int) -> bool:
+        """That message is done, if it was not before. One after the other in one turn makes one entry."""
+        cursor = group.cursors[number]
+        delivery = cursor.unacknowledged.get(offset)
+        if delivery is None:
+            return False
+        entries = self._stage.entries
+        last = entries[-1] if entries else None
+        if last is None or last[0] != ACKNOWLEDGE or last[1] != group.id or last[2] != number:
+            return self.acknowledge(group, number, [offset]) > 0
+        del cursor.unacknowledged[offset]
+        delivery.release()
+        if cursor.ghosts:
+            cursor.ghosts.pop(offset, None)
+        runs = cast(list[int], last[3])
+        if runs[-1] == offset - 1:
+            runs[-1] = offset
+        else:
+            runs += (offset, offset)
+        return True
 
     def fail(self, group: Group, number: int, offsets: Iterable[int], reason: str, delay_ms: int | None = None) -> int:
         """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter."""
@@ -442,7 +463,7 @@ class Groups:
             if member is None:
                 cursor.unacknowledged.pop(offset, None)  # the order tells who was given up first
             self._own(Delivery(cursor, member, [offset], since_ms, count, history, GIVEN_UP))
-            cursor.high = max(cursor.high, offset + 1)
+            cursor.reopen(offset)
 
     def _release(self, cursor: Cursor, offsets: Iterable[int]) -> None:
         """Those of the messages that are in flight are about to be handed out anew."""

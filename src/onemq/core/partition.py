@@ -16,7 +16,7 @@ class Partition:
     """One partition of a topic."""
 
     __slots__ = (
-        "_attributes",
+        "_persistent",
         "boot",
         "builder",
         "deleted",
@@ -45,18 +45,18 @@ class Partition:
         self.journaled = False
         self.waiting: dict[Wait, None] = {}
         """Readers that reached the end."""
-        self._attributes = 0
+        self._persistent = True
 
     def add(self, now_ms: int, key: bytes | None, body: bytes | None, headers: bytes, persistent: bool) -> int:
         """Stages one message and returns its offset."""
-        attributes = 0 if persistent else NOT_PERSISTENT
         builder = self.builder
-        if builder is None or attributes != self._attributes:
+        if builder is None or persistent != self._persistent:
             self.seal()
             builder = self.builder = BatchBuilder(self.end, now_ms)
-            self._attributes = attributes
-        self.end += 1
-        return builder.add(now_ms, key, body, headers)
+            self._persistent = persistent
+        offset = builder.add(now_ms, key, body, headers)
+        self.end = offset + 1
+        return offset
 
     def add_batch(self, batch: bytes, next_offset_delta: int) -> int:
         """Stages a batch that was sealed elsewhere and returns its first offset."""
@@ -70,7 +70,7 @@ class Partition:
         """Closes the batch that is being built."""
         builder = self.builder
         if builder is not None:
-            self.sealed.append((builder.base_offset, self.end, builder.seal(self._attributes)))
+            self.sealed.append((builder.base_offset, self.end, builder.seal(0 if self._persistent else NOT_PERSISTENT)))
             self.builder = None
 
     def staged_from(self, offset: int, bytes_max: int) -> bytes | None:
@@ -110,8 +110,8 @@ class Partition:
     @property
     def staged_bytes(self) -> int:
         """Bytes that wait for the end of the turn."""
-        open_bytes = self.builder.size if self.builder is not None else 0
-        return open_bytes + sum(len(data) for _, _, data in self.sealed)
+        self.seal()
+        return sum(len(data) for _, _, data in self.sealed)
 
     def written(self) -> None:
         """The log has what was staged."""

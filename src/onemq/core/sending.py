@@ -39,11 +39,12 @@ class Sending:
         number: int | None = None,
         persistent: bool = True,
         producer: ProducerSequence | None = None,
-    ) -> tuple[Partition, int]:
-        """Stages one message. Returns where it will be. Raises `TooLarge`, `DiskFull`, and what the
+    ) -> tuple[int, int]:
+        """Stages one message. Returns (partition, offset). Raises `TooLarge`, `DiskFull`, and what the
         producer's sequence gives rise to."""
         # Paid for every message: what the checks would find is looked at here, and they tell.
-        if self.refusal is not None or self._stage.refusal is not None:
+        stage = self._stage
+        if self.refusal is not None or stage.refusal is not None:
             self.check()
         if len(body) + len(headers) + (0 if key is None else len(key)) > topic.config.message_bytes_max:
             check_size(topic, body, key, headers)
@@ -51,11 +52,12 @@ class Sending:
             if number is None and len(topic.partitions) > 1:
                 raise InvalidArgument("an idempotent producer must name the partition: sequences count in each of them")
             partition = topic.choose(key, number)
-            return partition, self._send_once(topic, partition, body, key, headers, persistent, producer)
-        partition = topic.choose(key, number)
+            return partition.number, self._send_once(topic, partition, body, key, headers, persistent, producer)
+        partitions = topic.partitions
+        partition = partitions[0] if number is None and len(partitions) == 1 else topic.choose(key, number)
         if partition.builder is None:
-            self._stage.message(partition)
-        return partition, partition.add(self._stage.now_ms, key, body, headers, persistent)
+            stage.message(partition)
+        return partition.number, partition.add(stage.now_ms, key, body, headers, persistent)
 
     def check(self) -> None:
         """Raises if no messages are taken now."""

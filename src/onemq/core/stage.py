@@ -69,11 +69,6 @@ class Stage:
         """Partitions that got messages in this turn."""
         return list(self._partitions)
 
-    @property
-    def staged_bytes(self) -> int:
-        """About how much this turn will write."""
-        return sum(partition.staged_bytes for partition in self._partitions)
-
     def take(self) -> tuple[WriteSet, list[Partition]] | None:
         """The set of this turn, and the partitions whose staged messages it holds; then a new turn begins."""
         writes, partitions = self._writes, list(self._partitions)

@@ -63,9 +63,7 @@ class Stream:
         if self.plain_end == end:
             self._last_id = self.plain_ms << NUMBER_BITS | end - 1
         else:  # others send to the topic, too
-            last = self._reading.page_at(self.partition, [end - 1], deleted=True)
-            if last:
-                self._last_id = max(self._last_id, id_of(last[0]))
+            self._last_id = max(self._last_id, self.id_before(end))
         self._seen_end = end
         return self._last_id
 
@@ -77,10 +75,10 @@ class Stream:
         if self.has_groups_ahead:
             self.plain_end = -1
 
-    def restore_last_id(self, id: int) -> None:
-        """The last id as the log tells it; newer messages may have higher ones."""
+    def restore_last_id(self, id: int, end: int) -> None:
+        """The last id when the partition ended there; newer messages may have higher ones."""
         self._last_id = id
-        self._seen_end = 0
+        self._seen_end = end
         self.plain_end = -1
 
     @property
@@ -153,6 +151,18 @@ class Stream:
         last = self.last()
         return id_of(last) if last is not None else 0
 
+    def id_before(self, offset: int) -> int:
+        """The id of the newest message before an offset, deleted or not; 0 without any."""
+        partition = self.partition
+        while offset > partition.start:
+            start = max(partition.start, offset - _BLOCK)
+            last = self._reading.page_at(partition, [offset - 1], deleted=True)
+            last = last or self._reading.page_at(partition, list(range(start, offset)), deleted=True)
+            if last:
+                return id_of(last[-1])
+            offset = start
+        return 0
+
     def is_live(self, offset: int) -> bool:
         """Whether the message is there and was not deleted."""
         partition = self.partition
@@ -209,6 +219,9 @@ class Stream:
 
     def _at(self, offset: int) -> Record | None:
         """The first message at an offset or after it, deleted or not."""
+        exact = self._reading.page_at(self.partition, [offset], deleted=True)
+        if exact:
+            return exact[0]
         while offset < self.partition.end:
             page, offset = self._reading.page(self.partition, offset, deleted=True)
             if page:

@@ -28,6 +28,10 @@ from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import STREAM_ID, Headers
 
 
+NOWHERE = -1
+"""Where a mark stands that holds no more: a power cut took the messages before it."""
+
+
 class Mark(NamedTuple):
     """What the messages do not tell of a group's position."""
 
@@ -60,6 +64,7 @@ class Streams:
         topics.on_change.append(self._topic_changed)
         topics.on_name_free.append(self._name_free)
         topics.on_delete.append(self._topic_deleted)
+        topics.on_trim.append(self._topic_trimmed)
         keys.on_topic_removed = self._key_removed
         keys.on_topic_renamed = self._key_renamed
 
@@ -81,11 +86,7 @@ class Streams:
 
     def create(self, key: bytes, config: TopicConfig) -> Stream:
         """Makes a stream for a key that is free."""
-        try:
-            name = key.decode()
-        except UnicodeDecodeError:
-            raise InvalidArgument("the name of a stream must be text in UTF-8") from None
-        self._topics.create(name, 1, config)
+        self._topics.create(_text(key), 1, config)
         return self._by_key[key]
 
     def await_creation(self, key: bytes, tell: Callable[[], None]) -> Callable[[], None]:
@@ -131,10 +132,10 @@ class Streams:
 
     def _key_renamed(self, key: bytes, target: bytes) -> None:
         topic = self._topics.get(key.decode())
-        try:
-            self._topics.rename(topic, target.decode())
-        except UnicodeDecodeError:
-            raise InvalidArgument("the name of a stream must be text in UTF-8") from None
+        name = _text(target)
+        self._topics.check_name(name)
+        self._keys.delete(target)
+        self._topics.rename(topic, name)
 
     # Messages
 
@@ -222,28 +223,39 @@ class Streams:
         return before - len(stream)
 
     def _advance(self, stream: Stream, start: int) -> None:
-        """Moves the start of the partition, after noting the ids that can no longer be read."""
+        """Moves the start of the partition, after noting the ids of what stays in flight."""
         ghosts: list[list[object]] = []
-        marks: list[list[object]] = []
         for group in stream.topic.groups.values():
             cursor = stream.cursor(group)
             lost = [each for each in cursor.unacknowledged if each < start and each not in cursor.ghosts]
             ids = stream.ids_of(cursor, lost) if lost else {}
             ghosts += [[group.id, offset, pack_id(id)] for offset, id in ids.items()]
-            if cursor.last <= start:
-                marks.append([group.id, start, pack_id(self.last_delivered(stream, group))])
-        if start == stream.partition.end:
+        self._trimmed(stream, ghosts, [])
+        self._topics.trim(stream.topic, stream.partition, start)
+
+    def _topic_trimmed(self, topic: Topic, partition: Partition, start: int) -> None:
+        """Notes the ids that can no longer be read after that, whether a command or retention wants it."""
+        stream = self._by_key.get(topic.name.encode())
+        if stream is None or stream.partition is not partition:
+            return
+        if start == partition.end:
             self.set(stream, stream.last_id, stream.max_deleted_id, stream.added_before)
+        passed = [group for group in topic.groups.values() if stream.cursor(group).last <= start]
+        self._trimmed(
+            stream, [], [[group.id, start, pack_id(self.last_delivered(stream, group))] for group in passed]
+        )
+
+    def _trimmed(self, stream: Stream, ghosts: list[list[object]], marks: list[list[object]]) -> None:
         if ghosts or marks:
             entry = (STREAM_TRIMMED, ghosts, marks)
             self._apply_trimmed(entry)
             self._stage.entry(entry, stream.topic.sync)
-        self._topics.trim(stream.topic, stream.partition, start)
 
     def set(self, stream: Stream, last_id: int, max_deleted_id: int, added_before: int) -> None:
         """Sets what cannot be read off the messages."""
         self._stage.check()
-        entry = (STREAM_SET, stream.topic.id, pack_id(last_id), pack_id(max_deleted_id), added_before)
+        end = stream.partition.end
+        entry = (STREAM_SET, stream.topic.id, pack_id(last_id), pack_id(max_deleted_id), added_before, end)
         self._apply_set(entry)
         stream.last_id = last_id
         self._stage.entry(entry, stream.topic.sync)
@@ -255,7 +267,8 @@ class Streams:
         return stream.window.find(producer, name, self._stage.now_ms) if stream.window is not None else None
 
     def remember(self, stream: Stream, producer: bytes, name: bytes, id: int) -> None:
-        """The message has that name from now on."""
+        """The message, which was just added, has that name from now on. It survives together with its name."""
+        stream.partition.journaled = True
         entry = (STREAM_PRODUCED, stream.topic.id, producer, name, pack_id(id), self._stage.now_ms)
         self._apply_produced(entry)
         self._stage.entry(entry, stream.topic.sync)
@@ -283,10 +296,7 @@ class Streams:
         marked = self._marks.get(group.id)
         if marked is not None and marked.next == cursor.last:
             return marked.last_id
-        if cursor.last <= stream.partition.start:
-            return 0
-        last = self._reading.page_at(stream.partition, [cursor.last - 1], deleted=True)
-        return id_of(last[0]) if last else 0
+        return stream.id_before(cursor.last)
 
     def entries_read(self, stream: Stream, group: Group) -> int:
         """How many messages a group has come past, counted from the first ever."""
@@ -332,19 +342,22 @@ class Streams:
             [
                 stream.topic.id, pack_id(stream.last_id), pack_id(stream.max_deleted_id), stream.added_before,
                 stream.partition.deleted.dump() if stream.partition.deleted is not None else None,
+                stream.partition.end,
             ]
-            for stream in self._by_key.values()
+            for stream in self._by_topic.values()
         ]  # fmt: skip
-        marks = [[id, mark.next, pack_id(mark.last_id), mark.read_before] for id, mark in self._marks.items()]
+        groups = [group for stream in self._by_topic.values() for group in stream.topic.groups.values()]
+        marks = [
+            [group.id, mark.next, pack_id(mark.last_id), mark.read_before]
+            for group in groups
+            if (mark := self._marks.get(group.id)) is not None
+        ]
         ghosts = [
-            [group.id, offset, pack_id(id)]
-            for stream in self._by_key.values()
-            for group in stream.topic.groups.values()
-            for offset, id in stream.cursor(group).ghosts.items()
+            [group.id, offset, pack_id(id)] for group in groups for offset, id in group.cursors[0].ghosts.items()
         ]
         windows = [
             [stream.topic.id, stream.window.duration_ms, stream.window.names_max, *_dump_names(stream.window)]
-            for stream in self._by_key.values()
+            for stream in self._by_topic.values()
             if stream.window is not None
         ]
         return [streams, marks, ghosts, windows]
@@ -352,8 +365,8 @@ class Streams:
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         streams, marks, ghosts, windows = state
-        for topic_id, last_id, max_deleted_id, added_before, deleted in streams:
-            self._apply_set((STREAM_SET, topic_id, last_id, max_deleted_id, added_before))
+        for topic_id, last_id, max_deleted_id, added_before, deleted, end in streams:
+            self._apply_set((STREAM_SET, topic_id, last_id, max_deleted_id, added_before, end))
             if deleted is not None:
                 self._stream(topic_id).partition.deleted = Bitmap.load(deleted)
         for mark in marks:
@@ -368,15 +381,19 @@ class Streams:
 
     def place_all(self) -> None:
         """After recovery, when the bounds of all partitions are known."""
-        for stream in self._by_key.values():
+        for stream in self._by_topic.values():
             partition = stream.partition
             if partition.deleted is not None:
                 partition.deleted = _within_bounds(partition.deleted, partition)
+            for group in stream.topic.groups.values():
+                mark = self._marks.get(group.id)
+                if mark is not None and mark.next > partition.end:
+                    self._marks[group.id] = mark._replace(next=NOWHERE)
 
     def _apply_set(self, entry: Any) -> None:
-        _, topic_id, last_id, max_deleted_id, added_before = entry
+        _, topic_id, last_id, max_deleted_id, added_before, end = entry
         stream = self._stream(topic_id)
-        stream.restore_last_id(unpack_id(last_id))
+        stream.restore_last_id(unpack_id(last_id), end)
         stream.max_deleted_id = unpack_id(max_deleted_id)
         stream.added_before = added_before
 
@@ -419,6 +436,13 @@ class Streams:
 
     def _stream(self, topic_id: int) -> Stream:
         return self._by_topic[topic_id]
+
+
+def _text(key: bytes) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise InvalidArgument("the name of a stream must be text in UTF-8") from None
 
 
 def _dump_names(window: Window) -> list[object]:

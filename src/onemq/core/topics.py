@@ -112,6 +112,8 @@ class Topics:
         """Told of every topic whose name is given up, because it goes or gets another."""
         self.on_delete: list[Callable[[Topic], None]] = []
         """Told of every topic that goes, so that what others know of it goes too."""
+        self.on_trim: list[Callable[[Topic, Partition, int], None]] = []
+        """Told before the messages before an offset go, while they can still be read."""
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._by_name.values()))
@@ -138,11 +140,9 @@ class Topics:
 
     def create(self, name: str, partitions: int = 1, config: TopicConfig | None = None) -> Topic:
         """Makes a topic. Raises `AlreadyExists`, `InvalidArgument`."""
-        check_name("topic", name)
+        self.check_name(name)
         if name in self._by_name:
             raise AlreadyExists(f"topic {name!r} exists already")
-        if name.startswith("__"):
-            raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {name!r}")
         return self._create(name, partitions, config or TopicConfig())
 
     def ensure_schedule(self) -> Topic:
@@ -191,13 +191,17 @@ class Topics:
             for wait in list(partition.waiting):
                 wait.tell()
 
-    def rename(self, topic: Topic, name: str) -> None:
-        """Gives a topic another name, which must be free. Its messages and groups stay."""
+    def check_name(self, name: str) -> None:
+        """Raises `InvalidArgument` for a name that no topic of a user can have."""
         check_name("topic", name)
-        if name in self._by_name:
-            raise AlreadyExists(f"topic {name!r} exists already")
         if name.startswith("__"):
             raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {name!r}")
+
+    def rename(self, topic: Topic, name: str) -> None:
+        """Gives a topic another name, which must be free. Its messages and groups stay."""
+        self.check_name(name)
+        if name in self._by_name:
+            raise AlreadyExists(f"topic {name!r} exists already")
         self._stage.check()
         entry = (TOPIC_RENAME, topic.id, name)
         self._apply_rename(entry)
@@ -207,6 +211,8 @@ class Topics:
         """Drops the messages before an offset."""
         if not partition.start < start <= partition.end:
             return
+        for told in self.on_trim:
+            told(topic, partition, start)
         entry = (TRIM, topic.id, partition.number, start)
         self._apply_trim(entry)
         self._stage.trim(topic.id, partition.number, start)

@@ -52,6 +52,7 @@ _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
 _CHECKED_AT = 21
 _OFFSET = Struct(">q")
+_EXTENT = Struct(">q15xiqq")
 
 
 class BatchHeader(NamedTuple):
@@ -95,6 +96,9 @@ def varint(number: int) -> bytes:
 
 _SMALL = [varint(number) for number in range(16384)]
 _SMALL_END = len(_SMALL)
+# Most records are of the batch's own time and have no key: what such a one has before and after its offset delta.
+_TIMELY = [b"\x00\x00" + delta for delta in _SMALL]
+_KEYLESS = [b"\x01" + size for size in _SMALL]
 
 
 def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes:
@@ -107,60 +111,75 @@ def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes
 
 
 class BatchBuilder:
-    """Gathers the messages that one partition gets in one turn and seals them as one batch."""
+    """Gathers the messages that one partition gets in one turn and seals them as one batch.
 
-    __slots__ = ("base_offset", "base_timestamp_ms", "count", "max_timestamp_ms", "parts", "size")
+    Adding is paid for by each message of a turn, so it only keeps the fields; sealing encodes all in one loop.
+    """
+
+    __slots__ = ("_records", "base_offset", "base_timestamp_ms", "next_offset")
 
     def __init__(self, base_offset: int, timestamp_ms: int) -> None:
-        self.base_offset = base_offset
-        self.base_timestamp_ms = self.max_timestamp_ms = timestamp_ms
-        self.count = 0
-        self.parts: list[bytes] = []
-        self.size = HEADER_BYTES
+        self.base_offset = self.next_offset = base_offset
+        self.base_timestamp_ms = timestamp_ms
+        self._records: list[tuple[int, int, bytes | None, bytes | None, bytes]] = []
 
     def add(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: bytes) -> int:
         """Adds one record and returns its offset. `headers` comes from `encode_headers`."""
-        delta = self.count
-        size = 0 if value is None else len(value)
-        head = b"\x00\x00" if timestamp_ms == self.base_timestamp_ms else self._timestamp(timestamp_ms)
-        head += _SMALL[delta] if delta < _SMALL_END else varint(delta)
-        head += b"\x01" if key is None else varint(len(key)) + key
-        if value is None:
-            head, value = head + b"\x01", b""
-        else:
-            head += _SMALL[size] if size < _SMALL_END else varint(size)
-        length = len(head) + size + len(headers)
-        self.parts += (_SMALL[length] if length < _SMALL_END else varint(length), head, value, headers)
-        self.count = delta + 1
-        self.size += length + 2
-        return self.base_offset + delta
+        offset = self.next_offset
+        self._records.append((offset, timestamp_ms, key, value, headers))
+        self.next_offset = offset + 1
+        return offset
 
     def skip_to(self, offset: int) -> None:
         """The next record gets this offset; cleaning leaves gaps that way."""
-        self.count = offset - self.base_offset
-
-    def _timestamp(self, timestamp_ms: int) -> bytes:
-        self.max_timestamp_ms = max(self.max_timestamp_ms, timestamp_ms)
-        return b"\x00" + varint(timestamp_ms - self.base_timestamp_ms)
+        self.next_offset = offset
 
     def seal(self, attributes: int = 0, epoch: int = 0) -> bytes:
         """The finished batch."""
-        return self.seal_sparse(self.count - 1, self.count, attributes, epoch)
+        return self.seal_sparse(self.next_offset - self.base_offset - 1, attributes, epoch)
 
-    def seal_sparse(self, last_delta: int, count: int, attributes: int = 0, epoch: int = 0) -> bytes:
+    def seal_sparse(self, last_delta: int, attributes: int = 0, epoch: int = 0) -> bytes:
         """The finished batch when offsets are missing in it or at its end."""
-        records = b"".join(self.parts)
-        checked = _CHECKED.pack(
-            attributes, last_delta, self.base_timestamp_ms, self.max_timestamp_ms, -1, -1, -1, count
+        parts, max_timestamp_ms = self._encode()
+        parts[0] = _CHECKED.pack(
+            attributes, last_delta, self.base_timestamp_ms, max_timestamp_ms, -1, -1, -1, len(self._records)
         )
-        crc = crc32c(records, crc32c(checked))
-        length = HEADER_BYTES - LENGTH_PREFIX_BYTES + len(records)
-        return _PREFIX.pack(self.base_offset, length, epoch, MAGIC, crc) + checked + records
+        checked = b"".join(parts)
+        length = _CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
+        return _PREFIX.pack(self.base_offset, length, epoch, MAGIC, crc32c(checked)) + checked
+
+    def _encode(self) -> tuple[list[bytes], int]:
+        """The records behind a place for the header, and the highest timestamp."""
+        base_offset, base_timestamp_ms = self.base_offset, self.base_timestamp_ms
+        max_timestamp_ms = base_timestamp_ms
+        parts = [b""]
+        for offset, timestamp_ms, key, value, headers in self._records:
+            delta = offset - base_offset
+            if timestamp_ms == base_timestamp_ms and delta < _SMALL_END:
+                head = _TIMELY[delta]
+            else:
+                head = b"\x00" + varint(timestamp_ms - base_timestamp_ms) + varint(delta)
+                max_timestamp_ms = max(max_timestamp_ms, timestamp_ms)
+            size = 0 if value is None else len(value)
+            if key is None and value is not None and size < _SMALL_END:
+                head += _KEYLESS[size]
+            else:
+                head += b"\x01" if key is None else varint(len(key)) + key
+                head += b"\x01" if value is None else varint(size)
+            length = len(head) + size + len(headers)
+            parts += (_SMALL[length] if length < _SMALL_END else varint(length), head, value or b"", headers)
+        return parts, max_timestamp_ms
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`; there must be 61 bytes."""
     return BatchHeader._make(HEADER.unpack_from(data, position))
+
+
+def read_extent(data: Buffer) -> tuple[int, int, int, int]:
+    """(base offset, next offset, base timestamp, maximum timestamp): what placing a batch needs, quickly."""
+    base_offset, last_offset_delta, base_ms, max_ms = _EXTENT.unpack_from(data)
+    return base_offset, base_offset + last_offset_delta + 1, base_ms, max_ms
 
 
 def batch_size(data: Buffer, position: int) -> int:
@@ -262,12 +281,14 @@ def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> R
 
 
 def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:
-    """The records from a position on. Paid for every message that is read, so numbers of one and two bytes, which
-    nearly all are, are read in place."""
+    """The records from a position on. Paid for every message that is read: hence numbers of one and two bytes, which
+    nearly all are, are read in place, and a record that looks like the one before it is not taken apart."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp_ms
     size = len(data)
     records: list[Record] = []
-    for _ in range(header.record_count):
+    left = header.record_count
+    while left > 0:
+        start = position
         length = data[position]
         if length < 0x80:
             position += 1
@@ -279,13 +300,13 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
             length <<= 1
         end = position + (length >> 1)
         position += 1  # attributes
-        byte = data[position]
-        if byte:
+        if data[position]:
             delta, position = _read_varint(data, position)
             timestamp = base_timestamp + delta
         else:
             timestamp = base_timestamp
             position += 1
+        lead = data[start:position]
         delta = data[position]
         if delta < 0x80:
             position += 1
@@ -295,31 +316,33 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
         else:
             delta, position = _read_varint(data, position)
             delta <<= 1
-        if data[position] == 1:
-            key = None
-            position += 1
-        else:
-            key, position = _read_bytes(data, position)
-        length = data[position]
-        if length < 0x80 or data[position + 1] >= 0x80:
-            value, position = _read_bytes(data, position)
-        else:
-            position += 2
-            after = position + ((length & 0x7F | data[position - 1] << 7) >> 1)
-            if length & 1 or after > size:
-                raise IndexError
-            value, position = data[position:after], after
-        if data[position] == 0:
-            headers: Headers = ()
-            position += 1
-        elif position < end <= size:
-            headers = _headers_of(data[position:end])
-            position = end
-        else:
+        delta >>= 1
+        middle_at = position
+        key, position = _read_bytes(data, position)
+        value, after = _read_bytes(data, position)
+        value_size = 0 if value is None else len(value)
+        middle = data[middle_at : after - value_size]
+        if not after < end <= size:
             raise IndexError
-        if position != end:
-            raise IndexError
-        records.append((base_offset + (delta >> 1), timestamp, key, value, headers))
+        tail = data[after:end]
+        headers = () if tail == NO_HEADERS else _headers_of(tail)
+        records.append((base_offset + delta, timestamp, key, value, headers))
+        left -= 1
+        position = end
+        # Messages of one kind mostly have the same size: then a record differs from the one before it in its
+        # offset and its value only.
+        start_to_value = len(lead) + len(_SMALL[delta] if delta < _SMALL_END else b"") + len(middle)
+        same_until = 64 if delta < 64 else 8192 if delta < 8192 else 0  # an offset of another size shifts the rest
+        delta += 1
+        while left and delta < same_until and value is not None:
+            first = position + start_to_value
+            after = first + value_size
+            if not (data.startswith(lead + _SMALL[delta] + middle, position) and data.startswith(tail, after)):
+                break
+            records.append((base_offset + delta, timestamp, key, data[first:after], headers))
+            position = after + len(tail)
+            delta += 1
+            left -= 1
     return records, position
 
 

@@ -1,6 +1,7 @@
 """Hashes: fields with values under one key, in the order in which they came."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from onemq.core.keyspace import decimals, integers
 from onemq.core.keyspace.decimals import Decimal
@@ -99,6 +100,11 @@ class Hashes:
     def values(self, key: bytes) -> list[bytes]:
         """The values, in the order of `keys`."""
         return list((self._keys.reading(key, dict) or {}).values())
+
+    def at(self, key: bytes, index: int) -> bytes:
+        """The field at an index in the order of `keys`. It must be there."""
+        field: bytes = next(islice(self._keys.reading(key, dict) or (), index, None))
+        return field
 
     def length(self, key: bytes) -> int:
         """The number of fields."""

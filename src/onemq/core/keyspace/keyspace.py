@@ -148,8 +148,6 @@ class Keyspace(Table):
 
     def _rename_topic(self, key: bytes, target: bytes) -> None:
         expires_at_ms = self.expires_at_ms.get(key)
-        if target in self.values:
-            self.delete(target)
         self.on_topic_renamed(key, target)
         if expires_at_ms is not None:
             self.expire_at(target, expires_at_ms)

@@ -69,9 +69,9 @@ class Lists:
     def pop_one(self, key: bytes, left: bool) -> bytes | None:
         """Takes a value from one end; None if there is none."""
         keys = self._keys
-        if type(keys.values.get(key)) is not deque or key in keys.expires_at_ms:
-            if keys.writing(key, deque) is None:
-                return None
+        plain = type(keys.values.get(key)) is deque and key not in keys.expires_at_ms
+        if not plain and keys.writing(key, deque) is None:
+            return None
         value = self._take(key, left)
         entries = keys.entries
         last = entries[-1] if entries else _NO_ENTRY
@@ -215,7 +215,13 @@ class Lists:
 
     def _popped(self, entry: Entry) -> list[bytes]:
         _, key, left, count = entry
-        return [self._take(key, left) for _ in range(count)]
+        if count == 1:
+            return [self._take(key, left)]
+        items = self._keys.values[key]
+        take = items.popleft if left else items.pop
+        popped = [take() for _ in range(count)]
+        self._shrunk(key, items)
+        return popped
 
     def _take(self, key: bytes, left: bool) -> bytes:
         keys = self._keys

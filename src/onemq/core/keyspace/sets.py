@@ -41,8 +41,10 @@ class Sets:
         members = self._keys.writing(key, Members)
         if members is None or not count:
             return []
-        gone = list(islice(reversed(members), count))
-        self._remove(key, gone)
+        # popitem gives the place back at once: the end of a dict whose items were deleted is walked to each time.
+        gone = [members.popitem()[0] for _ in range(min(count, len(members)))]
+        self._shrunk(key, members)
+        self._keys.stage((SET_REMOVED, key, gone))
         return gone
 
     def move(self, source: bytes, target: bytes, member: bytes) -> bool:
@@ -78,6 +80,10 @@ class Sets:
     def members(self, key: bytes) -> list[bytes]:
         """All members."""
         return list(self._keys.reading(key, Members) or ())
+
+    def at(self, key: bytes, index: int) -> bytes:
+        """The member at an index, counted from the oldest. It must be there."""
+        return next(islice(self._keys.reading(key, Members) or (), index, None))
 
     def contains(self, key: bytes, member: bytes) -> bool:
         """Whether the member is in."""
@@ -128,6 +134,9 @@ class Sets:
         members = self._keys.values[key]
         for member in gone:
             del members[member]
+        self._shrunk(key, members)
+
+    def _shrunk(self, key: bytes, members: Members) -> None:
         if not members:
             self._keys.drop(key)
         if self._keys.watched:

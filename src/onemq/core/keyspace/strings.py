@@ -76,12 +76,13 @@ class Strings:
             self._set_or_expire(key, value, expires_at_ms)
         return True
 
-    def set_many(self, keys_and_values: Sequence[bytes]) -> None:
-        """Sets key, value, key, value, ... without expiry."""
-        assert len(keys_and_values) % 2 == 0
-        pairs = iter(keys_and_values)
-        for key, value in zip(pairs, pairs, strict=True):
-            self.set(key, value)
+    def set_many(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+        """Sets keys one after the other, without expiry."""
+        stage = self._keys.stage
+        for key, value in zip(keys, values, strict=True):
+            entry = (STRING_SET, key, value)
+            self._set(entry)
+            stage(entry)
 
     def append(self, key: bytes, tail: bytes) -> int:
         """Adds to the end of the string, or of an empty one; returns the length. Raises TooLarge."""

@@ -100,18 +100,18 @@ class Blocked:
 
     def _serve_key(self, key: bytes) -> None:
         keys = self._service.core.keys
-        for waiter in list(self._waiters.get(key, ())):
-            type_name = keys.type_of(key)
-            if type_name is None:
+        while type_name := keys.type_of(key):
+            waiters = self._waiters.get(key, ())
+            waiter = next((waiter for waiter in waiters if waiter.type_name == type_name), None)
+            if waiter is None:
                 return
-            if type_name == waiter.type_name:
-                try:
-                    reply = waiter.take(key)
-                except OneMQError as error:  # the place to which it should go is of a wrong type
-                    reply = waiter.session.refusal(error)
-                if reply is not None:
-                    self._forget(waiter)
-                    self._served.append((waiter.session, reply))
+            try:
+                reply = waiter.take(key)
+            except OneMQError as error:  # the place to which it should go is of a wrong type
+                reply = waiter.session.refusal(error)
+            assert reply is not None, "there is a list or sorted set, and none is empty"
+            self._forget(waiter)
+            self._served.append((waiter.session, reply))
 
     def _go_on(self) -> None:
         """Answers those who were served. They may make others ready at once: those are answered here, too."""

@@ -1,6 +1,5 @@
 """Choices that clients may take for random: drawn from a seed, so that a run can be repeated."""
 
-from collections.abc import Sequence
 from random import Random
 
 from onemq.errors import TooLarge
@@ -10,7 +9,7 @@ DRAWN_MAX = 1024 * 1024
 
 
 class Chance:
-    """Draws elements."""
+    """Draws numbers and indexes."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = Random(seed)
@@ -19,18 +18,18 @@ class Chance:
         """Any number of 32 bits."""
         return self._random.getrandbits(32)
 
-    def one(self, items: Sequence[bytes]) -> bytes:
-        """One of the items."""
-        return self._random.choice(items)
+    def index(self, length: int) -> int:
+        """An index of something that is not empty."""
+        return self._random.randrange(length)
 
-    def some(self, items: Sequence[bytes], count: int) -> list[bytes]:
-        """Up to `count` distinct items, or -`count` that may repeat. Raises TooLarge for over DRAWN_MAX of these."""
-        if not items or not count:
+    def indexes(self, length: int, count: int) -> list[int]:
+        """Up to `count` different indexes, or -`count` that may repeat. Raises TooLarge for over DRAWN_MAX of these."""
+        if not length or not count:
             return []
         if count < -DRAWN_MAX:
             raise TooLarge(f"more than {DRAWN_MAX} elements with repetitions")
         if count < 0:
-            return self._random.choices(items, k=-count)
-        if count >= len(items):
-            return list(items)
-        return self._random.sample(items, count)
+            return self._random.choices(range(length), k=-count)
+        if count >= length:
+            return list(range(length))
+        return self._random.sample(range(length), count)

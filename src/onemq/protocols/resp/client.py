@@ -50,7 +50,7 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
 
 def list_(session: "RespSession", request: list[bytes]) -> bytes:
     """CLIENT LIST [TYPE type | ID id ...]"""
-    chosen = list(session.service.sessions.values())
+    chosen = _matching(session, [])
     option = request[2].lower() if len(request) > 2 else b""
     if option == b"type" and len(request) == 4:
         of_type = _type_filter(request[3])
@@ -179,7 +179,7 @@ def _yes_or_no(word: bytes) -> bool:
 
 def _matching(session: "RespSession", filters: list[Filter]) -> list["RespSession"]:
     sessions = session.service.sessions.values()
-    return [other for other in sessions if all(fits(other) for fits in filters)]
+    return [other for other in sessions if not other.ended and all(fits(other) for fits in filters)]
 
 
 def _end(doomed: list["RespSession"]) -> None:
@@ -222,12 +222,17 @@ def pause(session: "RespSession", request: list[bytes]) -> bytes:
     """CLIENT PAUSE milliseconds [WRITE | ALL]"""
     mode = request[3].lower() if len(request) > 3 else b"all"
     if len(request) > 4:
-        raise syntax_error()
+        raise _misused(request)
     if mode not in (b"write", b"all"):
         raise CommandError("ERR CLIENT PAUSE mode must be WRITE or ALL")
     service = session.service
     service.pause.begin(service.now_ms + timeout_ms(request[2]), mode == b"all")
     return replies.OK
+
+
+def _misused(request: list[bytes]) -> CommandError:
+    word = request[1].decode(errors="surrogateescape")
+    return CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try CLIENT HELP.")
 
 
 def timeout_ms(word: bytes) -> int:
@@ -248,7 +253,7 @@ def unblock(session: "RespSession", request: list[bytes]) -> bytes:
     """CLIENT UNBLOCK id [TIMEOUT | ERROR]: whether that client waited."""
     reason = request[3].lower() if len(request) > 3 else b"timeout"
     if len(request) > 4:
-        raise syntax_error()
+        raise _misused(request)
     if reason not in (b"timeout", b"error"):
         raise CommandError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
     number = parse_integer(request[2])

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 Handler = Callable[["RespSession", list[bytes]], bytes]
 """Takes the session and the whole request, returns the encoded reply; empty if it comes later or never."""
 
+RunHandler = Callable[["RespSession", list[list[bytes]]], bytes | None]
+"""Takes many requests of one pipeline and returns their replies in one, or does nothing and returns None because
+they are not alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -46,6 +50,8 @@ class Command:
     complexity: str = "O(1)"
     arguments: tuple[Argument, ...] = ()
     subcommands: Mapping[bytes, "Command"] = field(default_factory=dict)
+    run: RunHandler | None = None
+    """Executes many at once what `handler` does one by one, if there is such a way."""
 
     def accepts(self, words: int) -> bool:
         return words == self.arity if self.arity >= 0 else words >= -self.arity

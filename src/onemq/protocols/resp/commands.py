@@ -19,6 +19,7 @@ from onemq.protocols.resp import (
     pubsub,
     scanning,
     score_ranges,
+    scripts,
     sets,
     sorted_sets,
     streams,
@@ -49,6 +50,7 @@ COMMANDS: tuple[Command, ...] = (
     *combining.COMMANDS,
     *scanning.COMMANDS,
     *streams.COMMANDS,
+    *scripts.COMMANDS,
 )
 
 

@@ -42,11 +42,8 @@ def _value_bytes(value: Any, samples: int) -> int:
         count = len(value.scores)
         return count * _PAIR_BYTES + getsizeof(value.scores) + _each(islice(value.scores, samples or None), count)
     sampled: Iterable[bytes] = islice(value, samples or None)
-    if type(value) is dict:
-        size = _each(islice(value.values(), samples or None), len(value))
-    else:
-        size = 0
-    return getsizeof(value) + size + _each(sampled, len(value))
+    fields = _each(islice(value.values(), samples or None), len(value)) if type(value) is dict else 0
+    return getsizeof(value) + fields + _each(sampled, len(value))
 
 
 def _each(sampled: Iterable[bytes], count: int) -> int:

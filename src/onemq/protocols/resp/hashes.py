@@ -104,13 +104,15 @@ def hrandfield(session: "RespSession", request: list[bytes]) -> bytes:
         raise syntax_error()
     if with_values and count is not None and abs(count) > INTEGER_MAX // 2:
         raise CommandError("ERR value is out of range")
-    fields = session.service.core.keys.hashes.all(request[1])
+    hashes, chance = session.service.core.keys.hashes, session.service.chance
+    length = hashes.length(request[1])
     if count is None:
-        return replies.bulk(session.service.chance.one(list(fields))) if fields else session.replies.null
-    chosen = session.service.chance.some(list(fields), count)
-    if not with_values:
-        return replies.bulks(chosen)
-    return session.replies.pairs([(replies.bulk(field), replies.bulk(fields[field])) for field in chosen])
+        return replies.bulk(hashes.at(request[1], chance.index(length))) if length else session.replies.null
+    indexes = chance.indexes(length, count)
+    items = list(hashes.all(request[1]).items()) if indexes else []
+    if with_values:
+        return session.replies.pairs([(replies.bulk(items[at][0]), replies.bulk(items[at][1])) for at in indexes])
+    return replies.bulks([items[at][0] for at in indexes])
 
 
 COMMANDS = rows(

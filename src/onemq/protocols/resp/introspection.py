@@ -7,7 +7,8 @@ from onemq.core.keyspace.glob import matcher
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command, Handler, container
 from onemq.protocols.resp.errors import CommandError, syntax_error
-from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.key_specs import encode as encode_key_specs
+from onemq.protocols.resp.key_specs import find_keys, has_keys
 from onemq.protocols.resp.replies import Replies
 
 if TYPE_CHECKING:
@@ -60,29 +61,32 @@ def list_(session: "RespSession", request: list[bytes]) -> bytes:
 
 def get_keys(session: "RespSession", request: list[bytes]) -> bytes:
     """COMMAND GETKEYS name argument ..."""
-    words = request[2:]
+    return replies.array([replies.bulk(key) for key, _ in _keys(session, request[2:])])
+
+
+def get_keys_and_flags(session: "RespSession", request: list[bytes]) -> bytes:
+    """COMMAND GETKEYSANDFLAGS name argument ..."""
+    form = session.replies
+    return replies.array([
+        replies.array([replies.bulk(key), form.set([replies.simple(flag) for flag in flags])])
+        for key, flags in _keys(session, request[2:])
+    ])  # fmt: skip
+
+
+def _keys(session: "RespSession", words: list[bytes]) -> list[tuple[bytes, tuple[str, ...]]]:
     row = _find(session, words[0])
+    if row is not None and row.subcommands and len(words) > 1:
+        row = row.subcommands.get(words[1].lower())
     if row is None:
         raise CommandError("ERR Invalid command specified")
-    numkeys_at = next((at for at, argument in enumerate(row.arguments, 1) if argument.name == "numkeys"), None)
-    if row.keys == (0, 0, 0) and numkeys_at is None:
+    if not has_keys(row):
         raise CommandError("ERR The command has no key arguments")
     if not row.accepts(len(words)):
         raise CommandError("ERR Invalid number of arguments specified for command")
-    first, last, step = row.keys
-    end = last + 1 if last >= 0 else len(words) + last + 1
-    keys = words[first:end:step] if step else []
-    if numkeys_at is not None:
-        keys += _counted(words, numkeys_at)
-    return replies.bulks(keys)
-
-
-def _counted(words: list[bytes], at: int) -> list[bytes]:
-    """The keys after their number, which stands at the index."""
-    count = parse_integer(words[at])
-    if count is None or not 0 < count < len(words) - at:
+    keys = find_keys(row, words)
+    if keys is None:
         raise CommandError("ERR Invalid arguments specified for command")
-    return words[at + 1 : at + 1 + count]
+    return keys
 
 
 def help_(session: "RespSession", request: list[bytes]) -> bytes:
@@ -141,7 +145,7 @@ def _details(row: Command, form: Replies) -> bytes:
         replies.integer(step),
         form.set([replies.simple(category) for category in _categories(row)]),
         form.set([replies.text(tip) for tip in row.tips]),
-        form.set([]),
+        encode_key_specs(row, form),
         replies.array([_details(inner, form) for inner in row.subcommands.values()])
         if row.subcommands else form.set([]),
     ])  # fmt: skip
@@ -167,7 +171,7 @@ def _categories(row: Command) -> list[str]:
     """ACL categories, those that follow from the flags first."""
     flags = row.flags
     implied = {
-        "@keyspace": row.group == "generic",
+        "@keyspace": row.group == "generic" and ("readonly" in flags or "write" in flags),
         "@read": "readonly" in flags,
         "@write": "write" in flags,
         "@pubsub": "pubsub" in flags,
@@ -177,7 +181,8 @@ def _categories(row: Command) -> list[str]:
         "@blocking": "blocking" in flags,
         "@dangerous": "admin" in flags,
     }
-    return [name for name, holds in implied.items() if holds] + [f"@{name}" for name in row.categories]
+    named = [name for name, holds in implied.items() if holds] + [f"@{name}" for name in row.categories]
+    return list(dict.fromkeys(named))
 
 
 def _documentation(rows: Iterable[Command], form: Replies) -> bytes:
@@ -218,9 +223,10 @@ def _argument(argument: Argument, form: Replies) -> bytes:
 
 
 def _row(name: str, arity: int, handler: Handler, summary: str, since: str) -> Command:
+    tips = ("nondeterministic_output_order",) if name in ("docs", "info", "list") else ()
     return Command(
         f"command|{name}", arity, handler, summary, since, "server",
-        flags=("loading", "stale"), categories=("connection",),
+        flags=("loading", "stale"), categories=("connection",), tips=tips,
     )  # fmt: skip
 
 
@@ -228,6 +234,8 @@ _SUBCOMMANDS = (
     _row("count", 2, count, "Get total number of Redis commands", "2.8.13"),
     _row("docs", -2, docs, "Get array of specific Redis command documentation", "7.0.0"),
     _row("getkeys", -4, get_keys, "Extract keys given a full Redis command", "2.8.13"),
+    _row("getkeysandflags", -4, get_keys_and_flags, "Extract keys and access flags given a full Redis command",
+         "7.0.0"),
     _row("help", 2, help_, "Show helpful text about the different subcommands", "5.0.0"),
     _row("info", -2, info, "Get array of specific Redis command details, or all when no argument is given.",
          "2.8.13"),

@@ -118,7 +118,7 @@ _SUBCOMMANDS = (
     _row("idletime", idletime, "Get the time since a Redis object was last accessed", "2.2.3"),
     _row("refcount", refcount, "Get the number of references to the value of the key", "2.2.3"),
     Command("object|help", 2, help_, "Show helpful text about the different subcommands", "6.2.0", "generic",
-            flags=("loading", "stale")),
+            flags=("loading", "stale"), categories=("keyspace",)),
 )  # fmt: skip
 
 COMMANDS = (

@@ -279,9 +279,8 @@ def _row(
     name: str, arity: int, handler: Handler, summary: str, since: str, complexity: str, *arguments: Argument,
     flags: tuple[str, ...] = ("pubsub", "noscript", "loading", "stale"), keys: tuple[int, int, int] = (0, 0, 0),
 ) -> Command:  # fmt: skip
-    return Command(
-        name, arity, handler, summary, since, "pubsub", flags=flags, keys=keys, complexity=complexity, arguments=arguments
-    )
+    return Command(name, arity, handler, summary, since, "pubsub", flags=flags, keys=keys, complexity=complexity,
+                   arguments=arguments)  # fmt: skip
 
 
 _ASKING = ("pubsub", "loading", "stale")

@@ -1,6 +1,8 @@
 """Rows of the command table for handlers whose facts stand in facts.py."""
 
-from onemq.protocols.resp.command import Command, Handler
+from collections.abc import Mapping
+
+from onemq.protocols.resp.command import Command, Handler, RunHandler
 from onemq.protocols.resp.facts import FACTS
 from onemq.protocols.resp.usage import arguments
 
@@ -12,12 +14,13 @@ _DEFAULTS = ("O(1)", "")
 """Of complexity and tips."""
 
 
-def rows(*handlers: Handler) -> tuple[Command, ...]:
-    """One row for each handler; its name is that of the command, `_` at the end aside."""
-    return tuple(_row(handler, handler.__name__.rstrip("_")) for handler in handlers)
+def rows(*handlers: Handler, runs: Mapping[str, RunHandler] | None = None) -> tuple[Command, ...]:
+    """One row for each handler; its name is that of the command, `_` at the end aside. `runs` may execute many."""
+    names = [handler.__name__.rstrip("_") for handler in handlers]
+    return tuple(_row(handler, name, (runs or {}).get(name)) for handler, name in zip(handlers, names, strict=True))
 
 
-def _row(handler: Handler, name: str) -> Command:
+def _row(handler: Handler, name: str, run: RunHandler | None) -> Command:
     group, arity, words, keys, since, usage, summary, *rest = _LINES[name]
     complexity, tips = (*rest, *_DEFAULTS[len(rest) :])
     flags = tuple(word for word in words.split() if not word.startswith("@"))
@@ -36,6 +39,7 @@ def _row(handler: Handler, name: str) -> Command:
         tips=tuple(tips.split()),
         complexity=complexity,
         arguments=arguments(usage),
+        run=run,
     )
 
 

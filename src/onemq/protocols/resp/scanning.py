@@ -1,7 +1,7 @@
 """SCAN and its kin: all keys, fields or members, a page at a time."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from onemq.core.keyspace.glob import matcher
@@ -62,37 +62,44 @@ def scan(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def hscan(session: "RespSession", request: list[bytes]) -> bytes:
-    cursor = _cursor(request[2])
-    fields = session.service.core.keys.hashes.all(request[1])
-    cursor, page = _page(session, request, cursor, list(fields))
-    return _reply(cursor, [item for field in page if field in fields for item in (field, fields[field])])
+    key, cursor = request[1], _cursor(request[2])
+    hashes = session.service.core.keys.hashes
+    cursor, page = _page(session, request, cursor, hashes.length(key), lambda: hashes.keys(key))
+    values = hashes.get_many(key, page)
+    found = [(field, value) for field, value in zip(page, values, strict=True) if value is not None]
+    return _reply(cursor, [item for pair in found for item in pair])
 
 
 def sscan(session: "RespSession", request: list[bytes]) -> bytes:
-    cursor = _cursor(request[2])
-    members = session.service.core.keys.sets.members(request[1])
-    cursor, page = _page(session, request, cursor, members)
-    contains = session.service.core.keys.sets.contains
-    return _reply(cursor, [member for member in page if contains(request[1], member)])
+    key, cursor = request[1], _cursor(request[2])
+    sets = session.service.core.keys.sets
+    cursor, page = _page(session, request, cursor, sets.cardinality(key), lambda: sets.members(key))
+    return _reply(cursor, [member for member in page if sets.contains(key, member)])
 
 
 def zscan(session: "RespSession", request: list[bytes]) -> bytes:
-    cursor = _cursor(request[2])
+    key, cursor = request[1], _cursor(request[2])
     sorted_sets = session.service.core.keys.sorted_sets
-    members = [member for _, member in sorted_sets.ranks(request[1], 0, -1)]
-    cursor, page = _page(session, request, cursor, members)
-    scores = {member: sorted_sets.score(request[1], member) for member in page}
-    return _reply(cursor, [
-        item for member, score in scores.items() if score is not None for item in (member, b"%.17g" % score)
-    ])  # fmt: skip
+    cursor, page = _page(
+        session,
+        request,
+        cursor,
+        sorted_sets.cardinality(key),
+        lambda: [member for _, member in sorted_sets.ranks(key, 0, -1)],
+    )
+    scores = [(member, sorted_sets.score(key, member)) for member in page]
+    found = [(member, b"%.17g" % score) for member, score in scores if score is not None]
+    return _reply(cursor, [item for pair in found for item in pair])
 
 
-def _page(session: "RespSession", request: list[bytes], cursor: int, members: list[bytes]) -> tuple[int, list[bytes]]:
+def _page(
+    session: "RespSession", request: list[bytes], cursor: int, size: int, members: Callable[[], list[bytes]]
+) -> tuple[int, list[bytes]]:
     """The cursor to go on with and the members of this page; some may be gone meanwhile."""
-    if not members:
+    if not size:
         return 0, []
     options = _Options(request[3:])
-    cursor, page = session.service.scans.page(request[1], cursor, options.count, members)
+    cursor, page = session.service.scans.page(request[1], cursor, options.count, size, members)
     return cursor, options.matching(page)
 
 

@@ -6,6 +6,7 @@ is gone gets all members at once, and the scan is over.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 LISTS_MAX = 64
 WHOLE_MAX = 512
@@ -21,16 +22,21 @@ class Scans:
         self._lists: OrderedDict[int, tuple[bytes, list[bytes]]] = OrderedDict()
         self._number = 0
 
-    def page(self, key: bytes, cursor: int, count: int, members: list[bytes]) -> tuple[int, list[bytes]]:
-        """The cursor to go on with, 0 at the end, and the members to look at. `members` are those that are there."""
-        if len(members) <= WHOLE_MAX and cursor == 0:
-            return 0, members
+    def page(
+        self, key: bytes, cursor: int, count: int, size: int, members: Callable[[], list[bytes]]
+    ) -> tuple[int, list[bytes]]:
+        """The cursor to go on with, 0 at the end, and the members to look at, some of which may be gone.
+
+        `size` is how many are there now, and `members` lists them.
+        """
+        if size <= WHOLE_MAX and cursor == 0:
+            return 0, members()
         number, place = divmod(cursor, _PLACES)
         if cursor == 0:
-            number = self._begin(key, members)
-        scanned, listed = self._lists.get(number, (b"", []))
+            number = self._begin(key, members())
+        scanned, listed = self._lists.get(number, (None, []))
         if scanned != key:
-            return 0, members
+            return 0, members()
         self._lists.move_to_end(number)
         end = place + count
         if end >= len(listed):

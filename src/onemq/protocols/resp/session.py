@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _BURST_BYTES = 64 * 1024
 """After this much output a session hands it over and looks whether the peer keeps up."""
+_RUN_MIN = 8
+"""From so many requests on it is worth while to look whether they are alike."""
 _HTTP_WORDS = (b"post", b"host:")
 """How a browser begins that was tricked into talking to us."""
 _NOTHING: Iterator[list[bytes]] = iter(())
@@ -202,8 +204,9 @@ class RespSession:
             requests = self._decoder.decode(data) if data else self._next_requests()
             while requests:
                 self.service.commands_processed += len(requests)
-                self._todo = iter(requests)
-                self._execute_todo()
+                if len(requests) < _RUN_MIN or not self._execute_run(requests):
+                    self._todo = iter(requests)
+                    self._execute_todo()
                 requests = self._next_requests()
         except ProtocolError as error:
             self._output.append(self.refusal(error))
@@ -217,6 +220,20 @@ class RespSession:
     def _next_requests(self) -> list[list[bytes]]:
         """What can be executed now."""
         return [] if self._waiting or self.peer.congested else self._decoder.take()
+
+    def _execute_run(self, requests: list[list[bytes]]) -> bool:
+        """Executes a pipeline of the same command at once; False if it is none, or not that simple."""
+        command = self._commands.get(requests[0][0])
+        in_another_mode = self.skipped_replies or self._commands is not self.service.commands
+        if command is None or command.run is None or in_another_mode:
+            return False
+        reply = command.run(self, requests)
+        if reply is None:
+            return False
+        self.last_command = command
+        self._output.append(reply)
+        self._hand_over()
+        return True
 
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""

@@ -59,10 +59,13 @@ def srandmember(session: "RespSession", request: list[bytes]) -> bytes:
     if len(request) > 3:
         raise syntax_error()
     count = signed_count(request[2]) if len(request) == 3 else None
-    members = session.service.core.keys.sets.members(request[1])
-    if count is not None:
-        return replies.bulks(session.service.chance.some(members, count))
-    return replies.bulk(session.service.chance.one(members)) if members else session.replies.null
+    sets, chance = session.service.core.keys.sets, session.service.chance
+    size = sets.cardinality(request[1])
+    if count is None:
+        return replies.bulk(sets.at(request[1], chance.index(size))) if size else session.replies.null
+    indexes = chance.indexes(size, count)
+    members = sets.members(request[1]) if indexes else []
+    return replies.bulks([members[at] for at in indexes])
 
 
 def smove(session: "RespSession", request: list[bytes]) -> bytes:

@@ -159,13 +159,15 @@ def zrandmember(session: "RespSession", request: list[bytes]) -> bytes:
         raise syntax_error()
     if with_scores and count is not None and abs(count) > INTEGER_MAX // 2:
         raise CommandError("ERR value is out of range")
-    scores = {member: score for score, member in session.service.core.keys.sorted_sets.ranks(request[1], 0, -1)}
+    sorted_sets, chance = session.service.core.keys.sorted_sets, session.service.chance
+    size = sorted_sets.cardinality(request[1])
+    ranks = chance.indexes(size, 1 if count is None else count)
+    pairs = [sorted_sets.ranks(request[1], rank, rank)[0] for rank in ranks]
     if count is None:
-        return replies.bulk(session.service.chance.one(list(scores))) if scores else session.replies.null
-    chosen = session.service.chance.some(list(scores), count)
-    if not with_scores:
-        return replies.bulks(chosen)
-    return session.replies.pairs([encoded(session, (scores[member], member)) for member in chosen])
+        return replies.bulk(pairs[0][1]) if pairs else session.replies.null
+    if with_scores:
+        return session.replies.pairs([encoded(session, pair) for pair in pairs])
+    return replies.bulks([member for _, member in pairs])
 
 
 def encoded(session: "RespSession", pair: Pair) -> tuple[bytes, bytes]:

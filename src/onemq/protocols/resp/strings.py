@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from onemq.core.keyspace import decimals
-from onemq.protocols.resp import replies
+from onemq.protocols.resp import replies, runs
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
 from onemq.protocols.resp.expiry import expires_at_ms
@@ -156,7 +156,7 @@ def mset(session: "RespSession", request: list[bytes]) -> bytes:
         raise wrong_arity("mset")
     core = session.service.core
     core.check_writable()
-    core.keys.strings.set_many(request[1:])
+    core.keys.strings.set_many(request[1::2], request[2::2])
     return replies.OK
 
 
@@ -167,7 +167,7 @@ def msetnx(session: "RespSession", request: list[bytes]) -> bytes:
     core.check_writable()
     if core.keys.exists(*request[1::2]):
         return replies.ZERO
-    core.keys.strings.set_many(request[1:])
+    core.keys.strings.set_many(request[1::2], request[2::2])
     return replies.ONE
 
 
@@ -251,5 +251,5 @@ def setrange(session: "RespSession", request: list[bytes]) -> bytes:
 
 COMMANDS = rows(
     append, decr, decrby, get, getdel, getex, getrange, getset, incr, incrby, incrbyfloat, mget, mset, msetnx,
-    psetex, set_, setex, setnx, setrange, strlen, substr,
+    psetex, set_, setex, setnx, setrange, strlen, substr, runs=runs.STRINGS,
 )  # fmt: skip

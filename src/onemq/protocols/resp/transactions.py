@@ -65,7 +65,6 @@ class Transaction:
         session.atomic = True
         try:
             for row, request in self._queue:
-                session.last_command = row
                 reply = _reply(session, row, request)
                 if session.skipped_replies <= 0:  # CLIENT REPLY SKIP means the command after this transaction
                     silent = session.skipped_replies < 0

@@ -8,19 +8,20 @@ from onemq.core.core import Core
 from onemq.core.group import Cursor, Delivery, Group, Member
 from onemq.core.receiving import Handed
 from onemq.core.stream import Stream
-from onemq.core.stream_ids import ID_MAX
+from onemq.core.stream_ids import ID_MAX, id_of
 from onemq.message import Record
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.streams.arguments import group_of
-from onemq.protocols.resp.streams.fields import fields_reply, id_reply, named_entry, single_field_start
+from onemq.protocols.resp.streams.entries import Entries
+from onemq.protocols.resp.streams.fields import fields_reply, id_reply
 from onemq.protocols.resp.streams.ids import parse_id
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
 ALL = 1 << 30
-_NAMES_MAX = 1_000_000
-"""More entries in flight than this are looked up when they are acknowledged."""
+_NAMES_MAX = 100_000
+"""More entries than this with ids of their own are looked up when they are acknowledged."""
 _ZERO, _ONE = replies.integer(0), replies.integer(1)
 
 
@@ -53,41 +54,39 @@ class Lease:
             self.core.groups.leave(group, self.consumer, "the connection ended")
 
 
-def entries_of(cursor: Cursor, records: list[Record]) -> list[bytes]:
-    """Entries as replies; their names are kept for when they are acknowledged."""
-    entries = []
-    names = cursor.names
-    if len(names) > _NAMES_MAX:
-        names.clear()
-    last_headers, start = None, None
-    for record in records:
-        offset, ms, _, body, headers = record
-        if headers is not last_headers:  # records of the same kind share them
-            last_headers, start = headers, single_field_start(headers)
-        if start is not None and body is not None and record[2] is None:
-            text = b"%d-%d" % (ms, offset)
-            entry = b"*2\r\n$%d\r\n%b\r\n%b$%d\r\n%b\r\n" % (len(text), text, start, len(body), body)
-        else:
-            text, entry = named_entry(record)
-        names[text] = offset
-        entries.append(entry)
+def entries_of(cursor: Cursor, records: list[Record]) -> Entries:
+    """Entries that were handed out just now. What is needed to know them by their ids when they are acknowledged
+    is kept."""
+    entries = Entries(records)
+    if records:
+        delivery = cursor.unacknowledged.get(records[0][0])
+        if delivery is not None:
+            delivery.times = entries.times
+    if entries.named:
+        if len(cursor.names) > _NAMES_MAX:
+            cursor.names.clear()
+        cursor.names.update(entries.named)
     return entries
 
 
 def new_entries(
     session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, acknowledge: bool
-) -> list[bytes]:
+) -> Entries:
     """Entries that the group has not handed out yet, or that came back; now in flight with the consumer."""
     cursor = stream.cursor(group)
     if not cursor.available:
-        return []
+        return Entries()
     if group.config.lease_connection:
         known_consumer(session, group, consumer)
-    got: list[Handed] = []
-    session.service.core.receiving.receive(group, consumer, count or ALL, got.extend, in_flight=acknowledge)
-    if got:
+    receiving = session.service.core.receiving
+    records = receiving.take_fresh(group, consumer, count or ALL, acknowledge)
+    if records is None:
+        got: list[Handed] = []
+        receiving.receive(group, consumer, count or ALL, got.extend, in_flight=acknowledge)
+        records = [record for _, record, _ in got]
+    if records:
         known_consumer(session, group, consumer)
-    return entries_of(cursor, [record for _, record, _ in got])
+    return entries_of(cursor, records)
 
 
 def wait_for_new(
@@ -122,12 +121,13 @@ def in_order(stream: Stream, cursor: Cursor, start: int, end: int = ID_MAX) -> l
 
 def history(
     session: "RespSession", stream: Stream, group: Group, consumer: str, after: int, count: int | None
-) -> list[bytes]:
+) -> Entries:
     """Entries that the consumer has and did not acknowledge, once more."""
     member = known_consumer(session, group, consumer)
     cursor = stream.cursor(group)
+    entries = Entries()
     if after >= ID_MAX:
-        return []
+        return entries
     own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
     own = own[:count]
     records = stream.records_at(own)
@@ -136,12 +136,11 @@ def history(
         again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
         core.groups.take(group, 0, consumer, core.stage.now_ms, again)
     ids = stream.ids_of(cursor, [offset for offset in own if offset not in records])
-    entries = []
     for offset in own:
         if offset in records:
-            entries += entries_of(cursor, [records[offset]])
+            entries.add([records[offset]])
         elif offset in ids:
-            entries.append(replies.array([id_reply(ids[offset]), session.replies.null_array]))
+            entries.add_encoded(replies.array([id_reply(ids[offset]), session.replies.null_array]))
     return entries
 
 
@@ -153,29 +152,31 @@ def is_idle(delivery: Delivery, now_ms: int, idle_ms: int) -> bool:
 def claim_entries(
     session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, idle_ms: int,
     acknowledge: bool,
-) -> list[bytes]:  # fmt: skip
+) -> Entries:  # fmt: skip
     """Pending entries that are idle for long enough, then new ones; each with its idle time and delivery count."""
     core, cursor = session.service.core, stream.cursor(group)
     now_ms = core.stage.now_ms
     deliveries = cursor.unacknowledged
     idle = [offset for offset, each in deliveries.items() if is_idle(each, now_ms, idle_ms)]
     idle = [offset for offset in idle if stream.is_live(offset)]
+    entries = Entries()
     if not idle and not cursor.has_fresh:
-        return []
+        return entries
     known_consumer(session, group, consumer)
     idle.sort(key=lambda offset: _claim_order(deliveries[offset], offset))
     idle = idle[:count]
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
     records = stream.records_at(idle)
     claimed = set(core.streams.claim(group, consumer, [offset for offset in idle if offset in records]))
-    entries = [
-        _with_numbers(cursor, records[offset], *before[offset]) for offset in idle if offset in claimed
-    ]
-    left = None if count is None else count - len(entries)
+    for offset in idle:
+        if offset in claimed:
+            entries.add_encoded(_with_numbers(records[offset], *before[offset]))
+    left = None if count is None else count - entries.count
     if left != 0 and cursor.has_fresh:
         got: list[Handed] = []
         core.receiving.receive(group, consumer, left or ALL, got.extend, in_flight=acknowledge)
-        entries += [_with_numbers(cursor, record, 0, 0) for _, record, _ in got]
+        for _, record, _ in got:
+            entries.add_encoded(_with_numbers(record, 0, 0))
     return entries
 
 
@@ -184,11 +185,9 @@ def _claim_order(delivery: Delivery, offset: int) -> tuple[int, int]:
     return (0, 0) if delivery.member is None else (delivery.since_ms + 1, offset)
 
 
-def _with_numbers(cursor: Cursor, record: Record, idle_ms: int, count: int) -> bytes:
-    text, _ = named_entry(record)
-    cursor.names[text] = record[0]
+def _with_numbers(record: Record, idle_ms: int, count: int) -> bytes:
     return replies.array([
-        replies.bulk(text), fields_reply(record), replies.integer(idle_ms), replies.integer(count)
+        id_reply(id_of(record)), fields_reply(record), replies.integer(idle_ms), replies.integer(count)
     ])  # fmt: skip
 
 
@@ -212,23 +211,38 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
         return _ZERO
     cursor = group.cursors[0]
     if len(request) == 4:
-        offset = cursor.names.pop(request[3], None)
+        offset = _plain_offset(cursor, request[3])
         if offset is None:
-            offset = core.streams.pending_offset(stream, group, parse_id(request[3]))
-        if offset is None or offset not in cursor.unacknowledged:
+            offset = _other_offset(session, stream, group, request[3])
+        if offset is None or not core.groups.acknowledge_one(group, 0, offset):
             return _ZERO
-        core.groups.acknowledge(group, 0, [offset])
         return _ONE
-    return replies.integer(core.groups.acknowledge(group, 0, _offsets(session, stream, group, request[3:])))
+    offsets = [_plain_offset(cursor, word) for word in request[3:]]
+    if None in offsets:
+        words = request[3:]
+        offsets = [_other_offset(session, stream, group, word) for word in words]
+    known = [offset for offset in offsets if offset is not None]
+    return replies.integer(core.groups.acknowledge(group, 0, known))
 
 
-def _offsets(session: "RespSession", stream: Stream, group: Group, words: list[bytes]) -> list[int]:
-    """The offsets of pending entries; a word that is no id means that nothing is acknowledged."""
-    names = group.cursors[0].names
-    try:
-        return [names[word] for word in words]
-    except KeyError:
-        streams = session.service.core.streams
-        ids = [parse_id(word) for word in words]
-        found = (streams.pending_offset(stream, group, id) for id in ids)
-        return [offset for offset in found if offset is not None]
+def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
+    """The offset of a pending entry whose id is made of time and offset, if that is known."""
+    ms, _, number = word.partition(b"-")
+    if not number.isdigit():
+        return None
+    offset = int(number)
+    delivery = cursor.unacknowledged.get(offset)
+    if delivery is None or delivery.times is None:
+        return None
+    for first, time in reversed(delivery.times):
+        if offset >= first:
+            return offset if time == ms else None
+    return None
+
+
+def _other_offset(session: "RespSession", stream: Stream, group: Group, word: bytes) -> int | None:
+    """The offset of any pending entry."""
+    offset = group.cursors[0].names.pop(word, None)
+    if offset is not None:
+        return offset
+    return session.service.core.streams.pending_offset(stream, group, parse_id(word))

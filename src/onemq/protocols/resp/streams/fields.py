@@ -9,6 +9,9 @@
 So every entry comes back as it was, and other protocols see the body and headers that they know. The
 header `_f` comes before all others; it is written whenever the fields could not be told without it, which
 includes names that begin with an underscore. A message's key is shown as the field `_key`.
+
+A message that was due later comes with its id as the last header, which is not a field. So that a sender's
+own last field of that name is one, a header without value follows it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ from functools import lru_cache
 
 from onemq.core.stream_ids import id_of, id_text
 from onemq.log.records import encode_headers
-from onemq.message import DUE, STREAM_ID, Headers, Record
+from onemq.message import DEAD, DUE, ID, STREAM_ID, Headers, Record
 from onemq.protocols.resp import replies
 
 BODY = b"body"
@@ -26,6 +29,8 @@ _OURS = (STREAM_ID, DUE)
 """Headers that are not shown."""
 _NO_BODY = b"-"
 _SINGLE = b"|"
+_NO_ID = (ID, None)
+"""What follows a sender's own field that has the name of the id."""
 
 Pairs = list[tuple[bytes, bytes]]
 
@@ -43,6 +48,8 @@ def to_message(words: Sequence[bytes]) -> tuple[bytes, Headers]:
         name, body = words
         return body, () if name == BODY and body else ((FIELD, _SINGLE + name),)
     pairs: Headers = tuple(zip(names, words[1::2], strict=True))
+    if ID in names:
+        pairs = _marked(pairs)
     if BODY not in names:
         return b"", ((FIELD, _NO_BODY), *pairs) if pairs[0][0].startswith(b"_") else pairs
     place = names.index(BODY)
@@ -53,11 +60,22 @@ def to_message(words: Sequence[bytes]) -> tuple[bytes, Headers]:
     return body, ((FIELD, b"%d|%b" % (place, BODY)), *rest)
 
 
+def _marked(pairs: Headers) -> Headers:
+    """The pairs, and the mark behind them if the last one that becomes a header has the name of the id."""
+    body = next((place for place, pair in enumerate(pairs) if pair[0] == BODY), None)
+    last = pairs[-2] if body == len(pairs) - 1 else pairs[-1]
+    return (*pairs, _NO_ID) if last[0] == ID else pairs
+
+
 def to_fields(record: Record) -> Pairs:
     """The fields of a message."""
     _, _, key, body, headers = record
+    was_due_later = False
     while headers and headers[0][0] in _OURS:
+        was_due_later |= headers[0][0] == DUE
         headers = headers[1:]
+    if headers and headers[-1][0] in (ID, DEAD):
+        headers = _without_id(headers, was_due_later)
     note = None
     if headers and headers[0][0] == FIELD:
         note, headers = headers[0][1] or _NO_BODY, headers[1:]
@@ -73,13 +91,11 @@ def to_fields(record: Record) -> Pairs:
     return fields
 
 
-def single_field_start(headers: Headers) -> bytes | None:
-    """How the fields of a message begin as a reply, if they are one field, which is its body, under a plain id."""
-    if len(headers) == 1 and headers[0][0] == FIELD:
-        note = headers[0][1]
-        if note is not None and note.startswith(_SINGLE):
-            return b"*2\r\n" + replies.bulk(note[1:])
-    return None
+def _without_id(headers: Headers, was_due_later: bool) -> Headers:
+    """The headers that are fields, of a message that has an id."""
+    if was_due_later and headers[-1][0] == ID:
+        return headers[:-1]
+    return tuple(each for each in headers if each != _NO_ID)
 
 
 def fields_reply(record: Record) -> bytes:
@@ -88,15 +104,9 @@ def fields_reply(record: Record) -> bytes:
     return replies.array([replies.bulk(word) for field in fields for word in field])
 
 
-def named_entry(record: Record) -> tuple[bytes, bytes]:
-    """The id of a message in words, and the message as a reply: its id and its fields."""
-    text = id_text(id_of(record))
-    return text, b"*2\r\n$%d\r\n%b\r\n%b" % (len(text), text, fields_reply(record))
-
-
 def entry_reply(record: Record) -> bytes:
     """A message as a reply: its id and its fields."""
-    return named_entry(record)[1]
+    return b"*2\r\n%b%b" % (id_reply(id_of(record)), fields_reply(record))
 
 
 def id_reply(id: int) -> bytes:

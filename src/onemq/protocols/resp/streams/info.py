@@ -11,6 +11,7 @@ from onemq.core.window import DURATION_MS, NAMES_MAX, Window
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.streams.arguments import existing_stream, integer, shown
+from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.groups import named_group
 from onemq.protocols.resp.streams.pending import pending_of
@@ -48,7 +49,7 @@ def stream(session: "RespSession", request: list[bytes]) -> bytes:
         facts["last-entry"] = null if last is None else entry_reply(last)
     else:
         entries = islice(found.records(found.partition.start), count or None)
-        facts["entries"] = replies.array([entry_reply(record) for record in entries])
+        facts["entries"] = Entries(entries).reply()
         facts["groups"] = replies.array([
             _full_group(session, found, group, count) for _, group in sorted(found.topic.groups.items())
         ])  # fmt: skip

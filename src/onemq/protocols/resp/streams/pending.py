@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 from onemq.core.group import Group, Member
 from onemq.core.stream import Stream
+from onemq.core.stream_ids import id_of
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_integer
 from onemq.protocols.resp.streams.arguments import integer, shown, stream_and_group, text_of
-from onemq.protocols.resp.streams.consuming import entries_of, in_order, is_idle, known_consumer
-from onemq.protocols.resp.streams.fields import id_reply
+from onemq.protocols.resp.streams.consuming import in_order, is_idle, known_consumer
+from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.ids import parse_end, parse_id, parse_start
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _claim_one(
     core.groups.take(group, 0, consumer, claim.since_ms, {offset: count})
     if claim.only_ids:
         return id_reply(id)
-    return entries_of(cursor, [stream.records_at([offset])[offset]])[0]
+    return entry_reply(stream.records_at([offset])[offset])
 
 
 # XAUTOCLAIM
@@ -212,8 +213,7 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
             record = stream.records_at([offset])[offset]
             known_consumer(session, group, consumer)
             if core.groups.claim(group, 0, [offset], consumer, counts=not only_ids):
-                entry = entries_of(cursor, [record])[0]
-                claimed.append(id_reply(stream.ids_of(cursor, [offset])[offset]) if only_ids else entry)
+                claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
     left = scan[looked:]
     ids = stream.ids_of(cursor, [*gone, *left[:1]])
     core.groups.acknowledge(group, 0, gone)

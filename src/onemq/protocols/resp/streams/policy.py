@@ -1,6 +1,7 @@
 """XPOLICY: what Redis lacks, on any stream that asks for it.
 
-    XPOLICY orders MAXDELIVERIES 5 BACKOFF 1s 2 1m       five attempts, the waiting between them doubles
+    XPOLICY orders MAXDELIVERIES 5                       so many attempts; then an entry is a dead letter
+    XPOLICY orders BACKOFF 1s 2 1m                       the waiting after XNACK FAIL: 1 s, doubled up to 1 min
     XPOLICY orders DEADLETTER orders.dead                where entries go after that; else <stream>.<group>.dead
     XPOLICY orders LEASE CONNECTION                      entries of a lost connection go to others at once
     XPOLICY orders LEASE 30s                             entries go to others if not acknowledged in time
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from onemq.core.group import GroupConfig
-from onemq.core.redelivery import FOR_EVER, Backoff, Immediate, Redelivery, from_entry
+from onemq.core.redelivery import FOR_EVER, NO_MAXIMUM, Backoff, Immediate, Redelivery, from_entry
 from onemq.core.stream import Stream
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError, syntax_error
@@ -93,16 +94,19 @@ def _policy(most: int | None, backoff: Backoff | None) -> Redelivery | None:
 
 
 def _backoff(words: list[bytes]) -> tuple[Backoff | None, list[bytes]]:
-    """NONE, or the first waiting time, and then if it grows: by how much, and up to what."""
+    """NONE, or the first waiting time, and then if it grows: by how much, and up to what or NONE."""
     if words[0].lower() == _NONE:
         return None, words[1:]
     first_ms = _duration("BACKOFF", words[0])
-    factor = parse_float(words[1]) if len(words) > 2 else None
+    factor = parse_float(words[1]) if len(words) > 1 else None
     if factor is None:
         return Backoff(first_ms, first_ms, 1.0), words[1:]
     if not 1 <= factor <= 1000:
         raise CommandError("ERR the factor of BACKOFF must be from 1 to 1000")
-    return Backoff(first_ms, first_ms, factor, factor > 1, 0.0, _duration("BACKOFF", words[2])), words[3:]
+    if len(words) == 2:
+        raise CommandError("ERR after the factor of BACKOFF comes the longest waiting time, or NONE")
+    longest_ms = NO_MAXIMUM if words[2].lower() == _NONE else _duration("BACKOFF", words[2])
+    return Backoff(first_ms, first_ms, factor, factor > 1, 0.0, longest_ms), words[3:]
 
 
 def _leased(config: GroupConfig, word: bytes) -> GroupConfig:
@@ -113,6 +117,8 @@ def _leased(config: GroupConfig, word: bytes) -> GroupConfig:
             return msgspec.structs.replace(config, lease_connection=False, lease_ms=0)
         case _:
             lease_ms = _duration("LEASE", word)
+            if not lease_ms:
+                raise CommandError("ERR LEASE must be CONNECTION, a time above 0, or NONE")
             return msgspec.structs.replace(config, lease_connection=False, lease_ms=lease_ms)
 
 
@@ -137,7 +143,8 @@ def _shown(session: "RespSession", stream: Stream) -> bytes:
     if backoff is not None:
         waits = format_duration(backoff.initial_delay_ms)
         if backoff.exponential:
-            waits += f" {backoff.multiplier:g} {format_duration(backoff.max_delay_ms)}"
+            longest_ms = backoff.max_delay_ms
+            waits += f" {backoff.multiplier:g} {'none' if longest_ms == NO_MAXIMUM else format_duration(longest_ms)}"
     lease = "connection" if config.lease_connection else format_duration(config.lease_ms) if config.lease_ms else "none"
     facts = {
         "maxdeliveries": "none" if most is None else str(most),

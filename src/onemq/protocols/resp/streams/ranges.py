@@ -7,7 +7,7 @@ from onemq.core.stream_ids import id_of
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import syntax_error
 from onemq.protocols.resp.streams.arguments import integer, stream_of
-from onemq.protocols.resp.streams.fields import entry_reply
+from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.ids import parse_end, parse_start
 
 if TYPE_CHECKING:
@@ -41,4 +41,4 @@ def _range(session: "RespSession", request: list[bytes], start: int, end: int, b
         records = takewhile(lambda record: id_of(record) >= start, stream.records_back(stream.find(end + 1)))
     else:
         records = takewhile(lambda record: id_of(record) <= end, stream.records(stream.find(start)))
-    return replies.array([entry_reply(record) for record in islice(records, count)])
+    return Entries(islice(records, count)).reply()

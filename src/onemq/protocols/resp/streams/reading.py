@@ -29,15 +29,15 @@ from onemq.protocols.resp.streams.consuming import (
     new_entries,
     wait_for_new,
 )
-from onemq.protocols.resp.streams.fields import entry_reply
+from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.ids import parse_id
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
 FOREVER_MS = 1 << 62
-Answer = list[tuple[bytes, list[bytes]]]
-"""The entries of each stream that has any, encoded."""
+Answer = list[tuple[bytes, Entries]]
+"""The entries of each stream that has any."""
 
 
 @dataclass(slots=True)
@@ -114,8 +114,8 @@ def answer_reply(session: "RespSession", answer: Answer) -> bytes:
     if not answer:
         return session.replies.null_array
     if session.replies.version == 2:
-        return replies.array([replies.array([replies.bulk(key), replies.array(found)]) for key, found in answer])
-    return session.replies.map((replies.bulk(key), replies.array(found)) for key, found in answer)
+        return replies.array([replies.array([replies.bulk(key), found.reply()]) for key, found in answer])
+    return session.replies.map((replies.bulk(key), found.reply()) for key, found in answer)
 
 
 # XREAD
@@ -157,8 +157,8 @@ def _read(session: "RespSession", after: list[tuple[bytes, int]], count: int | N
     for key, id in after:
         stream = stream_of(session, key)
         if stream is not None and len(stream) and stream.last_id > id:
-            found = [entry_reply(record) for record in islice(stream.records(stream.find(id + 1)), count)]
-            if found:
+            found = Entries(islice(stream.records(stream.find(id + 1)), count))
+            if found.count:
                 answer.append((key, found))
     return answer
 
@@ -217,7 +217,7 @@ class GroupReader:
                     session, stream, group, options.consumer, options.count, options.claim_idle_ms,
                     options.acknowledge,
                 )  # fmt: skip
-            if found:
+            if found.count:
                 answer.append((key, found))
         return answer
 
