@@ -1,5 +1,6 @@
 """A partition as the core sees it: its bounds, and the messages of this turn on their way to the log."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onemq.core.bitmap import Bitmap
@@ -47,13 +48,26 @@ class Partition:
         """Readers that reached the end."""
         self._persistent = True
 
+    def add_alike(self, now_ms: int, bodies: Sequence[bytes], headers: bytes) -> int:
+        """Stages messages that differ in their bodies only and returns the first one's offset."""
+        builder = self.builder
+        if builder is None or not self._persistent:
+            builder = self._open(now_ms, persistent=True)
+        offset = builder.add_alike(now_ms, bodies, headers)
+        self.end = builder.next_offset
+        return offset
+
+    def _open(self, now_ms: int, persistent: bool) -> BatchBuilder:
+        self.seal()
+        self.builder = BatchBuilder(self.end, now_ms)
+        self._persistent = persistent
+        return self.builder
+
     def add(self, now_ms: int, key: bytes | None, body: bytes | None, headers: bytes, persistent: bool) -> int:
         """Stages one message and returns its offset."""
         builder = self.builder
         if builder is None or persistent != self._persistent:
-            self.seal()
-            builder = self.builder = BatchBuilder(self.end, now_ms)
-            self._persistent = persistent
+            builder = self._open(now_ms, persistent)
         offset = builder.add(now_ms, key, body, headers)
         self.end = offset + 1
         return offset

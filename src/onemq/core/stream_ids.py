@@ -5,6 +5,7 @@ from onemq.message import STREAM_ID, Record
 NUMBER_BITS = 64
 NUMBER_MAX = (1 << NUMBER_BITS) - 1
 ID_MAX = (1 << 2 * NUMBER_BITS) - 1
+_DIGITS_MAX = len(str(NUMBER_MAX))
 
 
 def id_text(id: int) -> bytes:
@@ -17,8 +18,9 @@ def id_of(record: Record) -> int:
     headers = record[4]
     if headers and headers[0][0] == STREAM_ID:
         ms, _, number = (headers[0][1] or b"").partition(b"-")
-        return int(ms) << NUMBER_BITS | int(number)
-    return record[1] << NUMBER_BITS | record[0]
+        if ms.isdigit() and number.isdigit() and len(ms) <= _DIGITS_MAX and len(number) <= _DIGITS_MAX:
+            return (int(ms) & NUMBER_MAX) << NUMBER_BITS | int(number) & NUMBER_MAX
+    return record[1] << NUMBER_BITS | record[0]  # also if others sent such a header with something else in it
 
 
 def pack_id(id: int) -> bytes:

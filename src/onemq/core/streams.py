@@ -5,7 +5,7 @@ partition, the log drops what lies before it. A message that goes while a group 
 listed there as a ghost, until it is acknowledged.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from onemq.core.window import Window
 from onemq.errors import InvalidArgument, WrongType
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import STREAM_ID, Headers
-
 
 NOWHERE = -1
 """Where a mark stands that holds no more: a power cut took the messages before it."""
@@ -139,18 +138,20 @@ class Streams:
 
     # Messages
 
-    def add_plain(self, key: bytes, body: bytes, headers: bytes) -> int:
-        """Adds a message to a stream that is there, the short way: its id is made of the time of this turn and
-        of the offset, which this returns; -1 if it is not as simple as that, and nothing was added."""
+    def add_plain(self, key: bytes, bodies: Sequence[bytes], headers: bytes) -> int:
+        """Adds messages that differ in their bodies only to a stream that is there, the short way: their ids are
+        made of the time of this turn and of their offsets, the first of which this returns; -1 if it is not as
+        simple as that, and nothing was added."""
         stream = self._by_key.get(key)
         if stream is None:
             return -1
         partition = stream.partition
         offset, now_ms = partition.end, self._stage.now_ms
+        longest = len(bodies[0]) if len(bodies) == 1 else max(map(len, bodies))
         if (
             offset != stream.plain_end
             or now_ms < stream.plain_ms
-            or len(body) + len(headers) > stream.topic.config.message_bytes_max
+            or longest + len(headers) > stream.topic.config.message_bytes_max
             or key in self._expires_at_ms
             or self._watched
             or self._sending.refusal is not None
@@ -159,9 +160,12 @@ class Streams:
             return -1
         if partition.builder is None:
             self._stage.message(partition)
-        partition.add(now_ms, None, body, headers, True)
+        if len(bodies) == 1:
+            partition.add(now_ms, None, bodies[0], headers, True)
+        else:
+            partition.add_alike(now_ms, bodies, headers)
         stream.plain_ms = now_ms
-        stream.plain_end = offset + 1
+        stream.plain_end = partition.end
         return offset
 
     def add(self, stream: Stream, body: bytes, headers: Headers, id: int) -> None:
@@ -235,7 +239,7 @@ class Streams:
 
     def _topic_trimmed(self, topic: Topic, partition: Partition, start: int) -> None:
         """Notes the ids that can no longer be read after that, whether a command or retention wants it."""
-        stream = self._by_key.get(topic.name.encode())
+        stream = self._by_topic.get(topic.id)
         if stream is None or stream.partition is not partition:
             return
         if start == partition.end:

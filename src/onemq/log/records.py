@@ -28,8 +28,9 @@ rewriting its first eight bytes only.
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 from struct import Struct
 from typing import NamedTuple
 
@@ -129,6 +130,14 @@ class BatchBuilder:
         self._records.append((offset, timestamp_ms, key, value, headers))
         self.next_offset = offset + 1
         return offset
+
+    def add_alike(self, timestamp_ms: int, values: Sequence[bytes], headers: bytes) -> int:
+        """Adds records that differ in their values only and returns the first one's offset."""
+        first = self.next_offset
+        self.next_offset = first + len(values)
+        offsets = range(first, self.next_offset)
+        self._records += zip(offsets, repeat(timestamp_ms), repeat(None), values, repeat(headers), strict=False)
+        return first
 
     def skip_to(self, offset: int) -> None:
         """The next record gets this offset; cleaning leaves gaps that way."""

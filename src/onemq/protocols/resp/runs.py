@@ -6,7 +6,7 @@ alike enough, when somebody must be told of each change, or when one of them wil
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onemq.errors import InvalidArgument, WrongType
 from onemq.protocols.resp import replies
@@ -22,7 +22,7 @@ def _push(left: bool, session: "RespSession", requests: list[list[bytes]]) -> by
     core = session.service.core
     if core.stage.refusal is not None or core.keys.on_push is not None:
         return None
-    columns = _columns(requests, words=3, alike=2)
+    columns = alike_columns(requests, words=3, alike=2)
     if columns is None:
         return None
     try:
@@ -34,7 +34,7 @@ def _push(left: bool, session: "RespSession", requests: list[list[bytes]]) -> by
 
 def _pop(left: bool, session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     core = session.service.core
-    if core.stage.refusal is not None or _columns(requests, words=2, alike=2) is None:
+    if core.stage.refusal is not None or alike_columns(requests, words=2, alike=2) is None:
         return None
     try:
         values = core.keys.lists.pop(requests[0][1], left, len(requests))
@@ -45,10 +45,10 @@ def _pop(left: bool, session: "RespSession", requests: list[list[bytes]]) -> byt
 
 def _get(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     keys = session.service.core.keys
-    columns = _columns(requests, words=2, alike=1)
-    if columns is None or keys.expires_at_ms:
+    columns = alike_columns(requests, words=2, alike=1)
+    if columns is None or keys.deadlines.any_due(keys.now_ms):
         return None
-    values = list(map(keys.values.get, columns[1]))
+    values: list[Any] = list(map(keys.values.get, columns[1]))
     kinds = set(map(type, values))
     if kinds == _STRING:
         return _bulks(values)
@@ -60,7 +60,7 @@ def _get(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
 
 def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     core = session.service.core
-    columns = _columns(requests, words=3, alike=1)
+    columns = alike_columns(requests, words=3, alike=1)
     if columns is None or core.stage.refusal is not None:
         return None
     core.keys.strings.set_many(columns[1], columns[2])
@@ -70,7 +70,7 @@ def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
 def _increment(by: int, session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     core = session.service.core
     count = len(requests)
-    if core.stage.refusal is not None or _columns(requests, words=2, alike=2) is None:
+    if core.stage.refusal is not None or alike_columns(requests, words=2, alike=2) is None:
         return None
     try:
         last = core.keys.strings.increment(requests[0][1], by * count)
@@ -79,7 +79,7 @@ def _increment(by: int, session: "RespSession", requests: list[list[bytes]]) -> 
     return _integers(range(last - by * (count - 1), last + by, by))
 
 
-def _columns(requests: list[list[bytes]], words: int, alike: int) -> list[tuple[bytes, ...]] | None:
+def alike_columns(requests: list[list[bytes]], words: int, alike: int) -> list[tuple[bytes, ...]] | None:
     """All first words, all second ones, and so on, if there are so many and the first `alike` are the same in all."""
     first = requests[0]
     if len(first) != words or first[:alike] != requests[-1][:alike]:

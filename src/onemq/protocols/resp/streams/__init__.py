@@ -14,8 +14,8 @@ from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Command, Handler, container
 from onemq.protocols.resp.rows import rows
 from onemq.protocols.resp.streams import groups, info
-from onemq.protocols.resp.streams.adding import xadd, xlen, xsetid, xtrim
-from onemq.protocols.resp.streams.consuming import xack
+from onemq.protocols.resp.streams.adding import add_many, xadd, xlen, xsetid, xtrim
+from onemq.protocols.resp.streams.consuming import acknowledge_many, xack
 from onemq.protocols.resp.streams.info import xcfgset
 from onemq.protocols.resp.streams.pending import xautoclaim, xclaim, xnack, xpending
 from onemq.protocols.resp.streams.policy import xpolicy
@@ -100,7 +100,7 @@ _INFO_ROWS = (
 COMMANDS = (
     *rows(
         xack, xackdel, xadd, xautoclaim, xcfgset, xclaim, xdel, xdelex, xlen, xnack, xpending, xpolicy, xrange, xread,
-        xreadgroup, xrevrange, xsetid, xtrim,
+        xreadgroup, xrevrange, xsetid, xtrim, runs={"xadd": add_many, "xack": acknowledge_many},
     ),
     container("xgroup", "A container for consumer groups commands", "5.0.0", "stream", _GROUP_ROWS),
     container("xinfo", "A container for stream introspection commands", "5.0.0", "stream", _INFO_ROWS),

@@ -9,6 +9,7 @@ from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_text
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
+from onemq.protocols.resp.runs import alike_columns
 from onemq.protocols.resp.streams.arguments import existing_stream, integer, stream_of, stream_to_write
 from onemq.protocols.resp.streams.delay import due_time
 from onemq.protocols.resp.streams.fields import single_field_headers, to_message
@@ -18,6 +19,8 @@ from onemq.protocols.resp.streams.trimming import Trimming
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
+
+_LINE_END = "\r\n"
 
 
 class _PlainIds:
@@ -42,12 +45,29 @@ class _PlainIds:
 _plain_id_reply = _PlainIds().reply
 
 
+def add_many(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
+    """A pipeline of `XADD key * name value` to one stream, executed at once; see runs.py."""
+    columns = alike_columns(requests, words=5, alike=4)
+    if columns is None or requests[0][2] != b"*" or requests[0][3][:1] == b"_":
+        return None
+    core = session.service.core
+    offset = core.streams.add_plain(requests[0][1], columns[4], single_field_headers(requests[0][3]))
+    if offset < 0:
+        return None
+    end = offset + len(requests)
+    digits = len(str(end - 1))
+    if len(str(offset)) != digits:
+        return b"".join([_plain_id_reply(core.stage.now_ms, each) for each in range(offset, end)])
+    head = f"${len(str(core.stage.now_ms)) + 1 + digits}\r\n{core.stage.now_ms}-"
+    return f"{head}{f'{_LINE_END}{head}'.join(map(str, range(offset, end)))}\r\n".encode()
+
+
 def xadd(session: "RespSession", request: list[bytes]) -> bytes:
     """The plain form, `XADD key * name value` to a stream that is there, comes first and fast."""
     if len(request) == 5 and request[2] == b"*":
         core = session.service.core
         name = request[3]
-        offset = core.streams.add_plain(request[1], request[4], single_field_headers(name)) if name[:1] != b"_" else -1
+        offset = core.streams.add_plain(request[1], request[4:], single_field_headers(name)) if name[:1] != b"_" else -1
         if offset >= 0:
             return _plain_id_reply(core.stage.now_ms, offset)
     return _xadd(session, request)

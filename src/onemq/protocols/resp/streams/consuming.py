@@ -11,6 +11,7 @@ from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, id_of
 from onemq.message import Record
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.runs import alike_columns
 from onemq.protocols.resp.streams.arguments import group_of
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import fields_reply, id_reply
@@ -223,6 +224,25 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
         offsets = [_other_offset(session, stream, group, word) for word in words]
     known = [offset for offset in offsets if offset is not None]
     return replies.integer(core.groups.acknowledge(group, 0, known))
+
+
+def acknowledge_many(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
+    """A pipeline of `XACK key group id` for one group, executed at once; see runs.py."""
+    columns = alike_columns(requests, words=4, alike=3)
+    core = session.service.core
+    if columns is None or core.stage.refusal is not None:
+        return None
+    stream = core.streams.get(requests[0][1])
+    group = group_of(stream, requests[0][2])
+    if group is None:
+        return None
+    cursor = group.cursors[0]
+    offsets = [_plain_offset(cursor, word) for word in columns[3]]
+    known = {offset for offset in offsets if offset is not None}
+    if len(known) != len(offsets):
+        return None
+    core.groups.acknowledge(group, 0, list(known))
+    return _ONE * len(requests)
 
 
 def _plain_offset(cursor: Cursor, word: bytes) -> int | None:

@@ -80,12 +80,12 @@ def to_fields(record: Record) -> Pairs:
     if headers and headers[0][0] == FIELD:
         note, headers = headers[0][1] or _NO_BODY, headers[1:]
     fields: Pairs = [(name, value or b"") for name, value in headers]
-    if note is None:
+    if note is None or (note == _NO_BODY and not fields):
         if body or not fields:
             fields.insert(0, (BODY, body or b""))
     elif note != _NO_BODY:
         place, _, name = note.partition(b"|")
-        fields.insert(int(place or 0), (name, body or b""))
+        fields.insert(int(place) if place.isdigit() else 0, (name, body or b""))
     if key is not None:
         fields.append((KEY, key))
     return fields
