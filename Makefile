@@ -8,7 +8,7 @@ BIN    := .venv/bin
 # checkout builds its own instead of running another one's code.
 STAMP  := .venv/ready-$(shell pwd | cksum | cut -d' ' -f1)
 
-.PHONY: help setup serve demo test check bench soak lock clean
+.PHONY: help setup serve demo test check bench soak fuzz lock clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ bench: setup  ## measure and compare with the targets; options in ARGS
 
 soak: setup  ## the simulation with fresh seeds until interrupted; options in ARGS
 	$(BIN)/python -m tests.sim --forever $(ARGS)
+
+fuzz: setup  ## feed the parsers what confuses them until interrupted; options in ARGS
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 lock:   ## refresh requirements.lock to the newest versions that pyproject.toml allows
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \

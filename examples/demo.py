@@ -1,9 +1,11 @@
 """OneMQ at work, in a few seconds: `make demo`.
 
-A broker is started and answers a Redis client; orders are stored, handled, retried, delayed and
-dead-lettered; a process is killed in the middle of writing, and nothing that it acknowledged is lost.
+A broker is started, and a Redis client uses its streams: a group, a dead letter, a delayed order. Then the core
+without a server: many orders are stored, handled, retried, delayed and dead-lettered. Last, a process is killed in
+the middle of writing, and nothing that it acknowledged is lost.
 """
 
+import json
 import signal
 import socket
 import subprocess
@@ -11,6 +13,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import redis
 
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
@@ -50,28 +54,55 @@ def serve(folder: Path) -> None:
     started = time.perf_counter()
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([sys.executable, "-m", *command], **silent) as broker:
-        connection = connect(port, broker)
-        print(f"   PING -> {ask(connection, 'PING')}   ({time.perf_counter() - started:.1f} s after the start)")
-        print(f"   ECHO hello -> {ask(connection, 'ECHO hello')}")
-        connection.close()
+        client = connect(port, broker)
+        print(f"   PING -> {client.ping()}   ({time.perf_counter() - started:.1f} s after the start)")
+        streams(client)
+        client.close()
         broker.terminate()
         assert broker.wait(30) == 0, "the broker did not stop cleanly"
     print("   SIGTERM -> stopped cleanly")
 
 
-def connect(port: int, broker: "subprocess.Popen[bytes]") -> socket.socket:
+def connect(port: int, broker: "subprocess.Popen[bytes]") -> redis.Redis:
+    client = redis.Redis(port=port, decode_responses=True)
     give_up = time.monotonic() + 30
     while time.monotonic() < give_up and broker.poll() is None:
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=5)
-        except ConnectionRefusedError:
-            pass
+            client.ping()
+        except redis.ConnectionError:
+            continue
+        return client
     raise SystemExit("the broker did not start; run `onemq serve` to see why")
 
 
-def ask(connection: socket.socket, line: str) -> str:
-    connection.sendall(line.encode() + b"\r\n")
-    return connection.recv(4096).decode().strip().split("\r\n")[-1]
+def streams(client: redis.Redis) -> None:
+    say("2. The Redis client uses a stream, with what Redis lacks")
+    for number in (1, 2, 3):
+        client.xadd("orders", {"order": number})
+    client.xgroup_create("orders", "billing", id="0")
+    client.execute_command("XPOLICY", "orders", "MAXDELIVERIES", 2)
+    due = client.execute_command("XADD", "orders", "*", "_delay", "500ms", "order", "later")
+    print("   XADD orders * order 1 (2, 3), XADD orders * _delay 500ms order later, XPOLICY orders MAXDELIVERIES 2")
+    done: list[str] = []
+    while "later" not in done or not client.exists("orders.billing.dead"):
+        for _, entries in client.xreadgroup("billing", "alice", {"orders": ">"}, block=30_000):
+            for id, fields in entries:
+                if fields["order"] == "2":
+                    client.execute_command("XNACK", "orders", "billing", "FAIL", "IDS", 1, id)
+                else:
+                    client.xack("orders", "billing", id)
+                    done.append(fields["order"])
+                    assert fields["order"] != "later" or milliseconds(id) >= milliseconds(due), "too early"
+    assert done == ["1", "3", "later"], done
+    ((_, dead),) = client.xrange("orders.billing.dead")
+    death = json.loads(dead["_dead"])
+    print(f"   handled: {', '.join(done)}; the delayed one not before its time")
+    print(f"   a dead letter: order {dead['order']}, {death['reason']}, {death['deliveries']} deliveries")
+    assert client.xpending("orders", "billing")["pending"] == 0
+
+
+def milliseconds(id: str) -> int:
+    return int(id.partition("-")[0])
 
 
 def open_core(folder: Path) -> Core:
@@ -98,7 +129,7 @@ def end_turn(core: Core) -> None:
 
 
 def orders(folder: Path) -> None:
-    say(f"2. {ORDERS:,} orders, two services, and a few orders that nobody can handle")
+    say(f"3. The core by itself: {ORDERS:,} orders, two services, and a few orders that nobody can handle")
     core = open_core(folder)
     core.tick(now_ms())
     core.topics.create("orders", partitions=2)
@@ -161,7 +192,7 @@ def dead_letters(core: Core, topic: str) -> list[str]:
 
 
 def crash(folder: Path) -> None:
-    say("3. A process is killed with -9 while it writes")
+    say("4. A process is killed with -9 while it writes")
     command = [sys.executable, __file__, "--write-until-killed", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None

@@ -1,16 +1,21 @@
 """Real processes for tests and measurements: a broker as its users run it."""
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 START_SECONDS_MAX = 60
+_PR_CAPBSET_DROP = 24
+_CAP_DAC_OVERRIDE = 1
+_CAP_DAC_READ_SEARCH = 2
 
 
 def free_port() -> int:
@@ -87,8 +92,26 @@ class Serve:
         self._process.stdout.close()
 
 
-def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """`onemq` with arguments, to its end."""
+def run(
+    *arguments: str, env: dict[str, str] | None = None, before: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """`onemq` with arguments, to its end; `before` is called in its process first."""
     command = [sys.executable, "-m", "onemq", *arguments]
     environment = os.environ | (env or {})
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environment, check=False, preexec_fn=before
+    )
+
+
+def obey_file_modes() -> None:
+    """Makes what this process executes next obey the modes of files even if root runs it (Linux)."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None)
+        for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+            libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def may_write(folder: Path) -> bool:
+    """Whether a process that obeys the modes of files may still write into a folder."""
+    code = f"import os, sys; sys.exit(os.access({str(folder)!r}, os.W_OK))"
+    return bool(subprocess.run([sys.executable, "-c", code], preexec_fn=obey_file_modes, check=False).returncode)

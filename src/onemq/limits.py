@@ -19,7 +19,7 @@ RESP_ARGUMENTS_MAX = 1024 * KIB
 RESP_REQUEST_BYTES_MAX = 256 * MIB
 """All arguments of one request together."""
 RESP_PARKED_BYTES_MAX = 1 * MIB
-"""What a client may send ahead while it waits in a blocking command; then we stop reading from it."""
+"""What a client may send ahead while its commands wait; then we stop reading from it."""
 RESP_NAME_BYTES_MAX = 1 * KIB
 """The name a client gives itself or its library."""
 RESP_TRANSACTION_BYTES_MAX = 256 * MIB

@@ -80,6 +80,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
         journal_bytes=config.log.journal_bytes,
         index_interval_bytes=config.log.index_interval_bytes,
         open_files_max=_segment_files_max(config.server.max_connections),
+        on_trouble=_logger.warning,
     )
     try:
         found = _describe(log.open())
@@ -155,7 +156,7 @@ def _group_config(settings: TopicSettings) -> GroupConfig:
         policy=policy.to_entry() if policy is not None else None,
         dead_topic=settings.dead_letters,
         lease_connection=settings.lease == 0,
-        lease_ms=settings.lease or 0,
+        lease_ms=int(settings.lease or 0),
     )
 
 

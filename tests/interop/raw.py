@@ -7,7 +7,7 @@ leaves out, what a transaction's array holds. Requests here are inline commands,
 import re
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
@@ -28,10 +28,14 @@ class Raw:
 
     def talk(self, *lines: str) -> bytes:
         """All that has come when the requests are answered, or the connection has ended."""
-        self.send(*lines, f"PING {_END.decode()}")
         came = b""
+        with suppress(ConnectionError):
+            self.send(*lines, f"PING {_END.decode()}")
         while not came.endswith(_END + b"\r\n"):
-            part = self._socket.recv(1 << 16)
+            try:
+                part = self._socket.recv(1 << 16)
+            except ConnectionResetError:  # it ended before it had read everything
+                part = b""
             if not part:
                 return came + b"(end)"
             came += part

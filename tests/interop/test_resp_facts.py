@@ -67,8 +67,8 @@ def test_info_and_docs(pair: Pair) -> None:
     "line",
     [
         "GET k", "MSET a 1 b 2", "DEL a b c", "BLPOP a b 0", "LMOVE a b LEFT LEFT", "LMPOP 2 a b LEFT",
-        "BLMPOP 0 1 a LEFT", "ZUNION 2 a b WITHSCORES", "ZUNIONSTORE d 2 a b", "SINTERCARD 1 a LIMIT 3", "BZMPOP 0 2 a b MIN",
-        "RENAME a b",
+        "BLMPOP 0 1 a LEFT", "ZUNION 2 a b WITHSCORES", "ZUNIONSTORE d 2 a b", "SINTERCARD 1 a LIMIT 3",
+        "BZMPOP 0 2 a b MIN", "RENAME a b",
         "SCAN 0", "RANDOMKEY x", "LMPOP 3 a b LEFT", "LMPOP x a LEFT", "ZUNIONSTORE d 0 a", "SUNIONSTORE d a b",
     ],
 )  # fmt: skip

@@ -159,7 +159,7 @@ class TestOnTheWire:
 
 
 class TestWatch:
-    CHANGES = [
+    CHANGES = (
         ("SET", "k", "new"),
         ("DEL", "k"),
         ("APPEND", "k", "x"),
@@ -169,8 +169,8 @@ class TestWatch:
         ("FLUSHALL",),
         ("FLUSHDB",),
         ("COPY", "other", "k", "REPLACE"),
-    ]
-    NO_CHANGES = [
+    )
+    NO_CHANGES = (
         ("GET", "k"),
         ("SET", "another", "x"),
         ("DEL", "absent"),
@@ -178,7 +178,7 @@ class TestWatch:
         ("EXPIRE", "absent", "10"),
         ("PERSIST", "k"),
         ("TTL", "k"),
-    ]
+    )
 
     @pytest.mark.parametrize("change", CHANGES, ids=" ".join)
     def test_a_change_by_another_makes_exec_do_nothing(self, raw_pairs: RawPairs, change: tuple[str, ...]) -> None:

@@ -6,8 +6,10 @@ import msgspec
 
 from onemq.core.core import Core
 from onemq.core.topics import Topic
-from onemq.log.records import decode, walk
-from onemq.message import Record
+from tests.sim.records import records_of
+from tests.sim.streams import after_power_cut_of, streams_of
+
+__all__ = ["after_power_cut", "fingerprint", "first_difference", "records_of"]
 
 
 def fingerprint(core: Core) -> dict[str, Any]:
@@ -17,6 +19,7 @@ def fingerprint(core: Core) -> dict[str, Any]:
         "schedule": sorted(core.schedule.timers()),
         "producers": core.producers.dump(),
         "keys": _keys(core),
+        "streams": streams_of(core),
     }
 
 
@@ -30,7 +33,7 @@ def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
             ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
             cut = {key: group | {"cursors": _cut(group["cursors"], ends)} for key, group in topic["groups"].items()}
             topics[name] = topic | {"ends": ends, "groups": cut}
-    return state | {"topics": topics}
+    return state | {"topics": topics, "streams": after_power_cut_of(state["streams"], core)}
 
 
 def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
@@ -70,22 +73,6 @@ def _deliveries(cursor: Any) -> dict[int, Any]:
         offset: (each.member.name if each.member else None, each.since_ms, each.count, each.history)
         for offset, each in cursor.unacknowledged.items()
     }
-
-
-def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
-    """All records of a partition, as stored."""
-    partition = topic.partitions[number]
-    found: list[Record] = []
-    offset = partition.start
-    while offset < partition.end:
-        chunks: list[bytes] = []
-        core.reading.batches(partition, offset, 1 << 16, chunks.append)
-        if not chunks[0]:
-            break
-        for position, header in walk(chunks[0]):
-            found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
-            offset = header.next_offset
-    return found
 
 
 def first_difference(found: Any, expected: Any, path: str = "") -> str | None:

@@ -17,17 +17,18 @@ from typing import Any
 from onemq.core import housekeeping
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
-from onemq.core.group import BURYING, READY, Group
+from onemq.core.group import BURYING, GIVEN_UP, READY, Group
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
-from onemq.errors import OneMQError
+from onemq.errors import DiskFull, OneMQError
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import BatchBuilder
 from onemq.message import DUE, header
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
+from tests.sim.streams import NAMES, StreamCalls, check_cursor
 
 DAY_MS = 24 * 3600 * 1000
 housekeeping.CLEAN_MESSAGES_MIN = 5
@@ -84,6 +85,7 @@ class World:
         self.delivered: dict[bytes, int] = {}
         self.rejected: set[tuple[int, str, int, int]] = set()
         self.restarts = 0
+        self.streams = StreamCalls(self)
         self.background: Later | None = None
         self.start()
 
@@ -91,6 +93,7 @@ class World:
 
     def start(self) -> None:
         random = self.random
+        self.disk_fails = False
         self.background = Later() if random.random() < 0.4 else None
         self.log = LocalLog(
             self.disk,
@@ -98,6 +101,8 @@ class World:
             journal_bytes=random.choice([500, 4_000, 50_000]),
             index_interval_bytes=random.choice([100, 1_000]),
             inline_sync_seconds_max=random.choice([0.0, 1.0]),
+            segment_waiting_bytes_max=random.choice([0, 500, 2_000, 1 << 16]),
+            waiting_bytes_max=random.choice([1_000, 5_000, 1 << 20]),
         )
         self.log.open()
         assert not self.log.report.damage, self.log.report.damage
@@ -194,6 +199,7 @@ class World:
 
     def failed(self) -> None:
         """The log refused: the broker goes back to what was acknowledged, and reads go on."""
+        assert self.disk_fails or isinstance(self.log.failure, DiskFull), self.log.failure
         self.run_background()
         self.history = [turn for turn in self.history if turn.acknowledged]
         last = self.history[-1]
@@ -234,6 +240,8 @@ class World:
                     if self.log.failure is not None:
                         self.failed()
                 self.check_always()
+                if random.random() < 0.05:
+                    self.check_messages(forget=False)
                 if random.random() < 0.02:
                     self.restart(random.choice(["clean", "kill", "crash"]))
             except Crash:
@@ -251,6 +259,7 @@ class World:
             self.disk.limit_bytes = self.disk.used() + random.randint(0, 3_000)
         elif roll < 0.055:
             self.disk.fail_next(random.choice(["sync", "append"]), random.choice([errno.EIO, errno.ENOSPC]))
+            self.disk_fails = True
 
     def step_clock(self) -> None:
         roll = self.random.random()
@@ -268,8 +277,8 @@ class World:
         random = self.random
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
-             self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1],
+             self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -280,6 +289,7 @@ class World:
 
     def any_topic(self) -> Topic | None:
         topics = [topic for topic in self.core.topics if not topic.internal and not topic.config.dead]
+        topics = [topic for topic in topics if topic.name not in NAMES]
         return self.random.choice(topics) if topics else None
 
     def any_group(self) -> Group | None:
@@ -486,15 +496,18 @@ class World:
         last.synced = last.acknowledged = True
         self.history = [last]
         self.check_messages()
+        self.streams.check_recovered()
 
     def forget_after(self, number: int) -> None:
         """What was sent in turns after this one never happened."""
         self.sent = {place: each for place, each in self.sent.items() if each[1] <= number}
         self.scheduled = {body: turn for body, turn in self.scheduled.items() if turn <= number}
         self.cancelled = {body: turn for body, turn in self.cancelled.items() if turn <= number}
+        self.streams.forget_after(number)
 
-    def check_messages(self) -> None:
-        """Exactly what was sent is there, in order and dense; only async messages may be lost to a power cut."""
+    def check_messages(self, forget: bool = True) -> None:
+        """Exactly what was sent is there, in order and dense; only async messages may be lost to a power cut.
+        After a restart, what is gone is gone; before, a crash may bring back what was trimmed."""
         expected: dict[tuple[int, int], dict[int, tuple[bytes, bool]]] = {}
         for (topic_id, number, offset), (body, _, sure) in self.sent.items():
             expected.setdefault((topic_id, number), {})[offset] = (body, sure)
@@ -508,7 +521,7 @@ class World:
                 if topic.sync and not topic.config.compact and topic.config.kind == "stream":
                     assert offsets == list(range(partition.start, partition.end)), "offsets are not dense"
                 self._check_partition(topic, partition.number, expected.get((topic.id, partition.number), {}), records)
-                gone = set(expected.get((topic.id, partition.number), {})) - set(offsets)
+                gone = set(expected.get((topic.id, partition.number), {})) - set(offsets) if forget else ()
                 for offset in gone:
                     del self.sent[topic.id, partition.number, offset]
 
@@ -537,6 +550,8 @@ class World:
             assert due is not None or offset in expected, f"{topic.name} offset {offset} was never sent"
 
     power_cut = False
+    disk_fails = False
+    """Whether a write or a sync of this run may have failed."""
 
     def check_always(self) -> None:
         """Every message is in one state only, and none that is due later is there."""
@@ -546,14 +561,13 @@ class World:
                 for cursor in group.cursors:
                     ready = set(cursor.ready)
                     for offset, each in cursor.unacknowledged.items():
-                        assert cursor.partition.start <= offset < cursor.next <= cursor.partition.end
                         if each.member is not None:
                             assert each in each.member.held, "a delivery that its member does not know"
                         elif each.due_ms == READY:
                             assert offset in ready, "a message that nobody would ever get"
                         else:
-                            assert each.due_ms > 0 or each.due_ms == BURYING
-                    assert cursor.low == min(cursor.unacknowledged, default=cursor.next)
+                            assert each.due_ms > 0 or each.due_ms in (BURYING, GIVEN_UP)
+                    check_cursor(cursor)
 
     def finish(self) -> None:
         """All timers fire, all groups are drained, and the books balance."""
@@ -576,7 +590,8 @@ class World:
         for number in range(len(group.cursors)):
             self.core.groups.acknowledge(group, number, [record[0] for part, record, _ in got if part == number])
             flying = group.cursors[number].unacknowledged
-            self.core.groups.acknowledge(group, number, [offset for offset, each in flying.items() if each.member])
+            done = [offset for offset, each in flying.items() if each.member or each.due_ms == GIVEN_UP]
+            self.core.groups.acknowledge(group, number, done)
 
     def _balance(self) -> None:
         for topic in self.core.topics:

@@ -1,6 +1,6 @@
 """A partition as the core sees it: its bounds, and the messages of this turn on their way to the log."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from onemq.core.bitmap import Bitmap
@@ -22,6 +22,7 @@ class Partition:
         "builder",
         "deleted",
         "end",
+        "identify",
         "journaled",
         "number",
         "sealed",
@@ -41,6 +42,8 @@ class Partition:
         """The end when the broker started: messages before it that were not persistent are void."""
         self.deleted: Bitmap | None = None
         """Messages that were deleted one by one, if any: nobody reads them any more."""
+        self.identify: Callable[[Partition], bytes | None] | None = None
+        """For a stream whose last id may lie ahead of the time: gives the next message its id, if it needs one."""
         self.builder: BatchBuilder | None = None
         self.sealed: list[Staged] = []
         self.journaled = False

@@ -19,10 +19,11 @@ from onemq.core.wheel import Wheel
 from onemq.errors import Corrupt, InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX
 from onemq.log.records import encode_headers
-from onemq.message import DUE, ID, TARGET, TARGET_PARTITION, Headers, Record, header, id_of
+from onemq.message import DUE, ID, TARGET, TARGET_ID, TARGET_PARTITION, Headers, Record, header, id_of
 
 _RETRY_MS = 1_000
-_OWN = (TARGET, TARGET_PARTITION)
+_OWN = (TARGET, TARGET_ID, DUE, TARGET_PARTITION)
+"""The headers that the schedule puts before those of the message."""
 
 
 class Scheduled(NamedTuple):
@@ -79,7 +80,9 @@ class Schedule:
         if number is not None:
             topic.choose(key, number)
         check_size(topic, body, key, encode_headers(headers))
-        own: list[tuple[bytes, bytes | None]] = [(TARGET, topic.name.encode()), (DUE, b"%d" % due_ms)]
+        own: list[tuple[bytes, bytes | None]] = [
+            (TARGET, topic.name.encode()), (TARGET_ID, b"%d" % topic.id), (DUE, b"%d" % due_ms)
+        ]  # fmt: skip
         if number is not None:
             own.append((TARGET_PARTITION, b"%d" % number))
         id = self._sending.put(self._partition(), body, key, encode_headers([*own, *headers]))
@@ -118,7 +121,7 @@ class Schedule:
 
         def found(records: list[Record]) -> None:
             rows = [
-                Scheduled(record[0], dues[record[0]], target_of(record), record[2], record[3] or b"")
+                Scheduled(record[0], dues[record[0]], self._target_name(record), record[2], record[3] or b"")
                 for record in records
             ]
             then(sorted(rows, key=lambda row: (row.due_ms, row.id)))
@@ -171,12 +174,14 @@ class Schedule:
             self._fire(rest)
 
     def _deliver(self, record: Record) -> None:
-        topic = self._topics.find(target_of(record))
+        topic = self._target(record)
         if topic is None:
             self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
             return
-        number = header(record[4], TARGET_PARTITION)
-        kept = [each for each in record[4] if each[0] not in _OWN]
+        own, kept = _apart(record[4])
+        number = own.get(TARGET_PARTITION)
+        if DUE in own:
+            kept.insert(0, (DUE, own[DUE]))
         if record[0] in self._moved:
             kept = [(DUE, b"%d" % self._moved[record[0]]) if each[0] == DUE else each for each in kept]
         if header(record[4], ID) is None:
@@ -184,6 +189,16 @@ class Schedule:
         # What was taken is delivered: settings may have changed since, and the headers are ours.
         wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
         self._sending.put(topic.choose(record[2], wanted), record[3], record[2], encode_headers(kept))
+
+    def _target_name(self, record: Record) -> str:
+        topic = self._target(record)
+        return target_of(record) if topic is None else topic.name
+
+    def _target(self, record: Record) -> Topic | None:
+        """Where a message goes: its topic, which may have another name now, or one that took its place."""
+        id = _apart(record[4])[0].get(TARGET_ID)
+        same = self._topics.by_id(int(id)) if id is not None else None
+        return same or self._topics.find(target_of(record))
 
     def _partition(self) -> Partition:
         return self._topics.ensure_schedule().partitions[0]
@@ -240,6 +255,16 @@ class Schedule:
         self._moved = dict(moved)
         for id in firing:
             self._wheel.add(0, id)
+
+
+def _apart(headers: Headers) -> tuple[dict[bytes, bytes | None], list[tuple[bytes, bytes | None]]]:
+    """The schedule's own headers, and those of the message."""
+    own: dict[bytes, bytes | None] = {}
+    for name, value in headers:
+        if name not in _OWN or name in own:
+            break
+        own[name] = value
+    return own, list(headers[len(own) :])
 
 
 def target_of(record: Record) -> str:

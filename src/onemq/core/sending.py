@@ -1,11 +1,14 @@
 """Sending: messages go to the partitions' stage, one by one or as ready-made batches."""
 
+from collections.abc import Callable
+
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
-from onemq.log.records import NO_HEADERS, check_ready_made
+from onemq.log.records import NO_HEADERS, check_ready_made, with_header
+from onemq.message import STREAM_ID
 
 ProducerSequence = tuple[int, int, int]
 """(producer id, epoch, sequence)"""
@@ -21,6 +24,12 @@ def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> 
     return size
 
 
+def _identified(partition: Partition, headers: bytes) -> bytes:
+    """The headers of a message for a stream, with its id if that cannot be made of its time and offset."""
+    id = partition.identify(partition) if partition.identify is not None else None
+    return headers if id is None else with_header(headers, STREAM_ID, id)
+
+
 class Sending:
     """Stages messages."""
 
@@ -29,6 +38,8 @@ class Sending:
         self._producers = producers
         self.refusal: OneMQError | None = None
         """Why no messages are taken now, if so."""
+        self.on_put: Callable[[Partition], None] = lambda partition: None
+        """Told of each message that the broker itself moves to a partition."""
 
     def send(
         self,
@@ -55,6 +66,8 @@ class Sending:
             return partition.number, self._send_once(topic, partition, body, key, headers, persistent, producer)
         partitions = topic.partitions
         partition = partitions[0] if number is None and len(partitions) == 1 else topic.choose(key, number)
+        if partition.identify is not None:
+            headers = _identified(partition, headers)
         if partition.builder is None:
             stage.message(partition)
         return partition.number, partition.add(stage.now_ms, key, body, headers, persistent)
@@ -68,9 +81,13 @@ class Sending:
     def put(self, partition: Partition, body: bytes | None, key: bytes | None, headers: bytes) -> int:
         """Stages a message past all checks: one that the broker has taken already and moves. It survives
         together with the entry that says so, also on its way to an async topic."""
+        if partition.identify is not None:
+            headers = _identified(partition, headers)
         self._stage.message(partition)
         partition.journaled = True
-        return partition.add(self._stage.now_ms, key, body, headers, persistent=True)
+        offset = partition.add(self._stage.now_ms, key, body, headers, persistent=True)
+        self.on_put(partition)
+        return offset
 
     def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
         """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""

@@ -3,7 +3,7 @@
 A message whose sender left the
 choice to the stream has the time at which it was stored and its offset, so that nothing needs to be kept
 for it; any other id stands in the message's first header. Ids grow with the offsets, hence an id is found
-by bisection.
+by bisection, among the messages that were not deleted.
 """
 
 from collections.abc import Iterator
@@ -114,10 +114,11 @@ class Stream:
                 high = middle
             else:
                 low = record[0] + 1
-        return low
+        found = self._at(low) if partition.deleted is not None else None
+        return low if found is None else found[0]
 
     def offset_of(self, id: int) -> int | None:
-        """The offset of the message that has or had that id, if it is still stored."""
+        """The offset of the message that has that id, if there is one."""
         offset = self.find(id)
         if offset >= self.partition.end:
             return None
@@ -218,12 +219,12 @@ class Stream:
         return group.cursors[0]
 
     def _at(self, offset: int) -> Record | None:
-        """The first message at an offset or after it, deleted or not."""
-        exact = self._reading.page_at(self.partition, [offset], deleted=True)
+        """The first message at an offset or after it."""
+        exact = self._reading.page_at(self.partition, [offset])
         if exact:
             return exact[0]
         while offset < self.partition.end:
-            page, offset = self._reading.page(self.partition, offset, deleted=True)
+            page, offset = self._reading.page(self.partition, offset)
             if page:
                 return page[0]
         return None

@@ -60,6 +60,7 @@ class Streams:
         """Who waits for a stream to come into being, by its key."""
         self._expires_at_ms = keys.expires_at_ms
         self._watched = keys.watched
+        sending.on_put = self._put
         topics.on_change.append(self._topic_changed)
         topics.on_name_free.append(self._name_free)
         topics.on_delete.append(self._topic_deleted)
@@ -106,6 +107,7 @@ class Streams:
         stream = self._by_topic.get(topic.id)
         if stream is None:
             stream = self._by_topic[topic.id] = Stream(topic, self._reading)
+            stream.partition.identify = self._identify
         stream.key = topic.name.encode()
         if len(topic.partitions) == 1:
             self._by_key[stream.key] = stream
@@ -175,13 +177,32 @@ class Streams:
         if id != plain:
             headers = ((STREAM_ID, id_text(id)), *headers)
         encoded = encode_headers(headers) if headers else NO_HEADERS
+        partition.identify = None
         self._sending.send(stream.topic, body, None, encoded, 0)
         stream.last_id = id
+        if id >> NUMBER_BITS >= self._stage.now_ms and id != plain:
+            partition.identify = self._identify
         if stream.has_groups_ahead:
             self._pass_groups_ahead(stream, id)
             stream.last_id = id
         if self._keys.watched:
             self._keys.changed(stream.key)
+
+    def _identify(self, partition: Partition) -> bytes | None:
+        """The id of a message from elsewhere, if one made of its time and offset would not be the highest."""
+        stream, now_ms = self._by_topic[partition.topic_id], self._stage.now_ms
+        last = stream.last_id
+        if now_ms << NUMBER_BITS | partition.end > last:
+            if last >> NUMBER_BITS < now_ms:
+                partition.identify = None
+            return None
+        return id_text(stream.next_id(now_ms))
+
+    def _put(self, partition: Partition) -> None:
+        """The broker itself has added a message."""
+        stream = self._by_topic.get(partition.topic_id)
+        if stream is not None:
+            self._keys.topic_changed(stream.key)
 
     def _pass_groups_ahead(self, stream: Stream, id: int) -> None:
         """Groups that go on after a higher id than that of the message just added do not get it."""
@@ -290,9 +311,10 @@ class Streams:
         """The offset of a message that a group has in flight, if it has."""
         cursor = stream.cursor(group)
         offset = stream.offset_of(id)
-        if offset is None and cursor.ghosts:
-            offset = next((ghost for ghost, ghost_id in cursor.ghosts.items() if ghost_id == id), None)
-        return offset if offset in cursor.unacknowledged else None
+        if offset is not None:
+            return offset if offset in cursor.unacknowledged else None
+        gone = [each for each in cursor.unacknowledged if not stream.is_live(each)]
+        return next((each for each, known in stream.ids_of(cursor, gone).items() if known == id), None)
 
     def last_delivered(self, stream: Stream, group: Group) -> int:
         """The id that a group has come to."""

@@ -96,7 +96,7 @@ def thin(data: bytes, at: int, header: BatchHeader, keep: KeepRecord) -> bytes:
         builder.skip_to(offset)
         builder.add(timestamp_ms, key, value, encode_headers(headers))
     attributes = header.attributes & ~COMPRESSION_MASK
-    return builder.seal_sparse(header.last_offset_delta, len(kept), attributes, header.leader_epoch)
+    return builder.seal(attributes, header.leader_epoch, header.last_offset_delta)
 
 
 def _next_generation(path: str) -> str:

@@ -34,7 +34,14 @@ FOLDER_MODE = 0o700
 BUFFERS_PER_WRITE_MAX = os.sysconf("SC_IOV_MAX")
 
 
-class File(Protocol):
+class Readable(Protocol):
+    """Bytes that can be read at any place: a file, or what stands for one."""
+
+    def read(self, position: int, size: int) -> bytes:
+        """The `size` bytes from `position`; fewer, or none, only where the file ends before that."""
+
+
+class File(Readable, Protocol):
     """An open file. A closed one raises OSError from every call but `close`."""
 
     def append(self, parts: Sequence[Buffer]) -> None:
@@ -42,9 +49,6 @@ class File(Protocol):
 
         Raises OSError, for example on a full disk; an unknown prefix of the parts may then be in the file.
         """
-
-    def read(self, position: int, size: int) -> bytes:
-        """The `size` bytes from `position`; fewer, or none, only where the file ends before that."""
 
     def size(self) -> int:
         """The length in bytes now, whichever handle wrote them."""

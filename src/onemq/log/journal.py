@@ -72,8 +72,10 @@ class Journal:
         return self._file
 
     def start_file(self) -> None:
-        """Goes on in a new file, whose name is durable when this returns."""
+        """Goes on in a new file, whose name is durable when this returns; in the same one if that has no entry yet."""
         first = self.sequence + 1
+        if self._file is not None and first == self.first:
+            return  # a snapshot may rely on it: starting it over could lose it
         file = self._disk.open(path_of(first), create=True)
         try:
             if file.size():

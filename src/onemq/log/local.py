@@ -1,7 +1,8 @@
 """The local log: a journal and partition segments in one folder. The default engine.
 
-An append writes each batch to the end of its segment and the whole set as one entry to the journal,
-then syncs the journal alone if the set asks for it: one sync, whatever the number of topics.
+An append puts each batch at the end of its segment and the whole set as one entry into the journal, then
+syncs the journal alone if the set asks for it: one sync, whatever the number of topics. Small batches that
+are in the journal with their bytes reach their segments later, many in one write (log/behind.py).
 Segments are synced at checkpoints, after which older journal files go. A write that fails is undone,
 and after it nothing more is appended until `try_again` succeeds; after a failed sync, until a restart.
 """
@@ -15,17 +16,19 @@ from typing import Any
 
 from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
 from onemq.log import distrust, folder, sets, snapshot
+from onemq.log.behind import SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
 from onemq.log.checkpoint import Checkpoint
-from onemq.log.cleaning import CleanedSegment, KeepRecord, by_offset, last_by_key, rewrite
+from onemq.log.cleaner import Choose, Cleaner
+from onemq.log.cleaning import CleanedSegment, by_offset
 from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, run, sync_failure
-from onemq.log.disk import Disk, File
-from onemq.log.engine import Batch, Done, Keep, Replay, TopicPlace, WriteSet
+from onemq.log.disk import Disk
+from onemq.log.engine import Done, Keep, Replay, WriteSet
 from onemq.log.journal import Journal, JournalFile
-from onemq.log.partition import Partition
-from onemq.log.records import BatchHeader
+from onemq.log.openfiles import OpenFiles
+from onemq.log.pending import PendingSet
 from onemq.log.recovery import Recovery, Report, journal_files_after, newest_snapshot
-from onemq.log.segment import OpenFiles, Segment, scan_file
-from onemq.log.topicfiles import Registry, TopicFiles
+from onemq.log.segment import Segment
+from onemq.log.topicfiles import Registry
 
 JOURNAL_BYTES = 64 << 20
 INDEX_INTERVAL_BYTES = 4096
@@ -35,25 +38,6 @@ CHECKPOINT_ENTRIES = 500_000
 SEGMENT_BYTES_PER_JOURNAL_BYTE = 16
 """Batches that are not journaled are looked through at a start, too, so they must not pile up either."""
 _OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
-
-
-class PendingSet:
-    """A set that is written and not yet acknowledged: what to undo if it never will be."""
-
-    __slots__ = ("created", "deleted", "done", "garbage", "good", "journal_size", "marks", "sequence", "trimmed")
-
-    def __init__(self, sequence: int, journal_size: int, done: Done) -> None:
-        self.sequence = sequence
-        self.journal_size = journal_size
-        self.done = done
-        self.good = False
-        """Whether it is as durable as it asks. It is acknowledged when all before it are."""
-        self.marks: list[tuple[Partition, tuple[int, int, list[int]]]] = []
-        self.created: list[tuple[int, TopicPlace | None]] = []
-        self.trimmed: list[tuple[Partition, int, list[Segment]]] = []
-        self.deleted: list[TopicFiles] = []
-        self.garbage: list[str] = []
-        """Paths to remove when the set is durable."""
 
 
 class LocalLog:
@@ -69,22 +53,26 @@ class LocalLog:
         checkpoint_entries: int = CHECKPOINT_ENTRIES,
         inline_sync_seconds_max: float = INLINE_SECONDS_MAX,
         open_files_max: int = OPEN_FILES_MAX,
+        segment_waiting_bytes_max: int = SEGMENT_WAITING_BYTES_MAX,
+        waiting_bytes_max: int = WAITING_BYTES_MAX,
+        on_trouble: Callable[[str], None] = lambda text: None,
     ) -> None:
+        """`on_trouble` is told what an operator should know and what stops nothing."""
         self._disk = disk
         self._background = background
         self._journal_bytes = journal_bytes
         self._checkpoint_entries = checkpoint_entries
+        self._on_trouble = on_trouble
         self._files = OpenFiles(disk, open_files_max)
-        self._registry = Registry(self._files, index_interval_bytes)
+        self._behind = WriteBehind(segment_waiting_bytes_max, waiting_bytes_max)
+        self._registry = Registry(self._files, self._behind, index_interval_bytes)
         self._journal = Journal(disk)
+        self._cleaner = Cleaner(disk, background)
         self._commit = GroupCommit(self._journal.sync, background, inline_sync_seconds_max)
         self._failure: OneMQError | None = None
         self._can_retry = False
         self._pending: deque[PendingSet] = deque()
-        self._dirty: set[Segment] = set()
         self._checkpointing = False
-        self._cleaning: set[tuple[int, int]] = set()
-        """(topic, partition) of which new files are being written."""
         self._entries_since = 0
         self._bytes_since = 0
         self._urgent = False
@@ -126,11 +114,10 @@ class LocalLog:
         # What was replayed may be in the page cache only, even if a sync now says otherwise: one may have failed
         # before. And after a loss the journal speaks of batches that are gone. A checkpoint settles both.
         self._urgent = not self.report.clean
-        self._dirty = recovery.touched
         return self.report
 
     def close(self) -> None:
-        """Closes all files."""
+        """Closes all files. What waits for its segment stays in the journal, and the next start writes it."""
         self._journal.close()
         self._files.close()
 
@@ -158,7 +145,7 @@ class LocalLog:
         if self._failure is not None:
             done(self._failure)
             return
-        pending = PendingSet(self._journal.sequence, self._journal.size, done)
+        pending = PendingSet(self._registry, self._journal.sequence, self._journal.size, done)
         try:
             self._write(writes, [], pending)
         except OSError as problem:
@@ -170,8 +157,8 @@ class LocalLog:
             raise
         self._pending.append(pending)
         self._entries_since += len(writes.entries)
-        if writes.deletes or writes.trims:
-            self._remove(writes, pending)
+        pending.trim(writes.trims)
+        pending.delete(writes.deletes)
         if writes.sync or pending.garbage:
             self._commit.wait(lambda failure: self._synced(pending, failure))
         else:
@@ -179,43 +166,21 @@ class LocalLog:
             self._acknowledge()
 
     def _write(self, writes: WriteSet, swaps: list[Any], pending: PendingSet) -> None:
-        for place in writes.creates:
-            known = self._registry.topics.get(place.id)
-            pending.created.append((place.id, known.place if known else None))
-            self._registry.ensure(place)
-        rows, journaled = [], []
-        for (topic, number), batches in _by_partition(writes.batches).items():
-            partition = self._registry.partition(topic, number)
-            pending.marks.append((partition, partition.mark()))
-            for batch, segment in zip(batches, partition.append(batches), strict=True):
-                self._dirty.add(segment)
-                self._bytes_since += len(batch.data)
-                rows.append(sets.row_of(batch, segment))
-                if batch.journaled:
-                    journaled.append(batch.data)
+        pending.create(writes.creates)
+        bases = pending.append(writes.batches)
+        self._behind.relieve()
         if writes.trims:
             writes = replace(writes, trims=self._within_bounds(writes.trims))
+        rows = sets.rows_of(writes.batches, bases)
+        journaled = [batch.data for batch in writes.batches if batch.journaled]
         self._journal.append([sets.encode(writes, rows, swaps), *journaled])
+        self._bytes_since += sum(len(batch.data) for batch in writes.batches)
 
     def _within_bounds(self, trims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         """Trims as they will be carried out: recovery, which may lack what they removed, takes them at their word."""
         return [
             (topic, number, min(start, self._registry.partition(topic, number).end)) for topic, number, start in trims
         ]
-
-    def _remove(self, writes: WriteSet, pending: PendingSet) -> None:
-        """Carries out trims and deletes in memory."""
-        for topic, number, start in writes.trims:
-            partition = self._registry.partition(topic, number)
-            before, gone = partition.start, partition.trim(start)
-            pending.trimmed.append((partition, before, gone))
-            for segment in gone:
-                pending.garbage += [segment.path, segment.index_path]
-                self._dirty.discard(segment)
-        for topic in writes.deletes:
-            if topic in self._registry.topics:
-                pending.deleted.append(self._registry.topics[topic])
-                pending.garbage.append(self._registry.delete(topic))
 
     def _synced(self, pending: PendingSet, failure: OneMQError | None) -> None:
         if failure is None:
@@ -252,7 +217,7 @@ class LocalLog:
                 else:
                     self._disk.remove_folder(path)
             except OSError:
-                self.report.notes.append(f"{path} could not be removed; the next start tries again")
+                self._on_trouble(f"{path} could not be removed; the next start tries again")
 
     # Failing closed
 
@@ -269,14 +234,18 @@ class LocalLog:
             with suppress(OSError):  # the next start finds out what is there
                 self._cut_journal(undone[0])
         for pending in reversed(undone):
-            self._undo(pending)
+            pending.undo()
         for pending in undone:
             pending.done(failure)
 
     def _refuse(self, pending: PendingSet, problem: OSError) -> None:
         """After a failed write: undoes that set and refuses further ones. Those before it are not concerned."""
-        self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
+        self._stop_writing(problem)
         self._take_back(pending)
+
+    def _stop_writing(self, problem: OSError) -> None:
+        """Refuses further sets; after a full disk until there is room again."""
+        self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
 
     def _take_back(self, pending: PendingSet) -> None:
         """Undoes the newest set, which was not written to its end."""
@@ -285,7 +254,8 @@ class LocalLog:
             self._cut_journal(pending)
         except OSError as problem:
             failure = sync_failure(problem)
-        self._undo(pending)
+        if not pending.undo():
+            self._can_retry = False
         if failure is not None:
             self._fail(failure)
 
@@ -294,25 +264,9 @@ class LocalLog:
         self._journal.sequence, self._journal.size = pending.sequence, pending.journal_size
         self._journal.cut_back()
 
-    def _undo(self, pending: PendingSet) -> None:
-        for topic in pending.deleted:
-            self._registry.topics[topic.place.id] = topic
-        for partition, start, gone in reversed(pending.trimmed):
-            partition.start = start
-            partition.segments[:0] = gone
-        try:
-            for partition, mark in reversed(pending.marks):
-                for path in partition.restore(mark):
-                    self._files.forget(path)
-                    self._disk.remove(path)
-        except OSError:
-            self._can_retry = False
-        for topic_id, place in reversed(pending.created):
-            self._registry.revert(topic_id, place)
-
     def _write_synced(self, swaps: list[Any]) -> bool:
         """Appends a set of the log's own, durable when this returns. If that fails, it is as with any set."""
-        pending = PendingSet(self._journal.sequence, self._journal.size, lambda _: None)
+        pending = PendingSet(self._registry, self._journal.sequence, self._journal.size, lambda _: None)
         try:
             self._write(WriteSet(), swaps, pending)
         except OSError as problem:
@@ -374,60 +328,35 @@ class LocalLog:
         found = self._registry.partition(topic, partition)
         closed = found.segments[:-1]
         new_bytes = sum(segment.size for segment in closed if segment.base >= found.compacted_to)
-        if not new_bytes or 2 * new_bytes < sum(segment.size for segment in closed) or self._checkpointing:
+        too_early = not new_bytes or 2 * new_bytes < sum(segment.size for segment in closed)
+        if too_early or self._checkpointing or self._failure is not None:
+            then(0)
+            return
+        try:
+            if found.segments[-1].waiting:
+                self._behind.write(found.segments[-1])  # it is read, too, and from the file
+        except OSError as problem:
+            self._stop_writing(problem)
             then(0)
             return
         found.compacted_to = found.segments[-1].base
-        ends = [(segment.path, segment.size, segment in self._dirty) for segment in found.segments]
-        self._clean(topic, partition, closed, lambda: last_by_key(self._scans(ends), tombstones_before_ms), then)
-
-    def _scans(self, ends: list[tuple[str, int, bool]]) -> Iterator[Iterator[tuple[BatchHeader, bytes, int]]]:
-        for path, size, dirty in ends:
-            file = self._disk.open(path, read_only=True)
-            try:
-                if dirty:  # a record must not go in favour of one that a power cut takes
-                    self._sync_segment(file, path)
-                yield ((header, data, at) for _, header, data, at in scan_file(file, path, 0, size))
-            finally:
-                file.close()
-
-    def _sync_segment(self, file: File, path: str) -> None:
-        try:
-            file.sync()
-        except OSError as problem:
-            distrust.leave(self._disk)
-            raise ReadOnly(
-                f"syncing {path} failed ({problem}); nothing more is acknowledged: check the disk, then restart OneMQ"
-            ) from None
+        choose = self._cleaner.last_by_key(found.segments, self._behind.unsynced, tombstones_before_ms)
+        self._clean(topic, partition, closed, choose, then)
 
     def _clean(
-        self,
-        topic: int,
-        partition: int,
-        closed: list[Segment],
-        choose: Callable[[], KeepRecord],
-        then: Callable[[int], None],
+        self, topic: int, partition: int, closed: list[Segment], choose: Choose, then: Callable[[int], None]
     ) -> None:
-        """Writes new files in the background, then puts them in the place of the old ones."""
-        cleaned: list[CleanedSegment] = []
-
-        def work() -> None:
-            keep = choose()
-            cleaned.extend(each for segment in closed if (each := rewrite(self._disk, segment, keep)))
-
-        def finish(problem: BaseException | None) -> None:
-            self._cleaning.discard((topic, partition))
-            if problem is not None:
-                self.report.notes.append(f"cleaning partition {partition} of topic {topic} failed: {problem}")
-                self._remove_files([each.path for each in cleaned])
+        def finish(cleaned: list[CleanedSegment], problem: BaseException | None) -> None:
+            if problem is None:
+                then(self._finish_clean(topic, partition, cleaned))
+                return
+            self._on_trouble(f"cleaning partition {partition} of topic {topic} failed: {problem}")
+            self._remove_files([each.path for each in cleaned])
             if isinstance(problem, ReadOnly):
                 self._failure, self._can_retry = problem, False
-            then(self._finish_clean(topic, partition, cleaned) if problem is None else 0)
+            then(0)
 
-        if closed and (topic, partition) not in self._cleaning:
-            self._cleaning.add((topic, partition))
-            run(self._background, work, finish)
-        else:
+        if not self._cleaner.start((topic, partition), closed, choose, finish):
             then(0)
 
     def _finish_clean(self, topic: int, partition: int, cleaned: list[CleanedSegment]) -> int:
@@ -453,7 +382,7 @@ class LocalLog:
         segment.cut(cleaned.meta[1], segment.end)
         segment.restore_meta(cleaned.meta)
         segment.replace_index()
-        self._dirty.discard(segment)
+        self._behind.forget([segment])
         self._remove_files(old)
         return freed
 
@@ -477,12 +406,13 @@ class LocalLog:
         if not self._sync_now():
             return
         try:
+            self._behind.write_all()
             self._journal.start_file()
         except OSError as problem:
-            self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
+            self._stop_writing(problem)
             return
-        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, self._dirty)
-        self._dirty = set()
+        unsynced, self._behind.unsynced = self._behind.unsynced, set()
+        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, unsynced)
         # After an unclean start nothing new may be acknowledged before the checkpoint is there.
         background = None if self._urgent else self._background
         self._entries_since = self._bytes_since = 0
@@ -500,14 +430,14 @@ class LocalLog:
             oldest = snapshot.remove_old(self._disk)
             self._journal.remove_before(oldest + 1)
         except OSError as failed:
-            self.report.notes.append(f"old snapshots or journals could not be removed ({failed}); later ones try again")
+            self._on_trouble(f"old snapshots or journals could not be removed ({failed}); later ones try again")
 
     def _checkpoint_failed(self, job: Checkpoint, problem: BaseException) -> None:
         """Refuses further sets. A full disk may be tried again, a failed sync not: its bytes may be lost."""
         job.give_back()
         if job.sync_failed:
             distrust.leave(self._disk)
-        self._dirty |= job.dirty
+        self._behind.unsynced |= job.dirty
         self._urgent = True
         self._can_retry = isinstance(problem, OSError) and problem.errno in _OUT_OF_SPACE and not job.sync_failed
         if self._can_retry and isinstance(problem, OSError):
@@ -516,13 +446,6 @@ class LocalLog:
             self._failure = ReadOnly(
                 f"a checkpoint failed ({problem}); nothing more is acknowledged: check the disk and restart"
             )
-
-
-def _by_partition(batches: list[Batch]) -> dict[tuple[int, int], list[Batch]]:
-    grouped: dict[tuple[int, int], list[Batch]] = {}
-    for batch in batches:
-        grouped.setdefault((batch.topic, batch.partition), []).append(batch)
-    return grouped
 
 
 def _write_failure(problem: OSError) -> OneMQError:

@@ -3,9 +3,10 @@
 from bisect import bisect_right
 
 from onemq.errors import OffsetOutOfRange
-from onemq.log.engine import Batch
-from onemq.log.records import BatchHeader, read_header
-from onemq.log.segment import OpenFiles, Segment
+from onemq.log.behind import WriteBehind
+from onemq.log.openfiles import OpenFiles
+from onemq.log.records import read_extent
+from onemq.log.segment import Segment
 
 RELATIVE_OFFSET_MAX = (1 << 32) - 1
 POSITION_MAX = (1 << 32) - 1
@@ -13,11 +14,15 @@ RECLAIM_BYTES_MIN = 1 << 20
 LET_GO_BYTES = 8 << 20
 KEEP_CACHED_BYTES = 64 << 20
 
+Mark = tuple[int, int, tuple[int, int, int, int]]
+"""(end, number of segments, the last one's extent)"""
+
 
 class Partition:
     """The segments of one partition of a topic."""
 
     __slots__ = (
+        "_behind",
         "_files",
         "_interval_bytes",
         "compacted_to",
@@ -30,8 +35,11 @@ class Partition:
         "start",
     )
 
-    def __init__(self, files: OpenFiles, folder: str, number: int, interval_bytes: int) -> None:
+    def __init__(
+        self, files: OpenFiles, behind: WriteBehind, folder: str, number: int, interval_bytes: int
+    ) -> None:
         self._files = files
+        self._behind = behind
         self._interval_bytes = interval_bytes
         self.folder = folder
         self.number = number
@@ -53,38 +61,34 @@ class Partition:
         self.segments.append(segment)
         return segment
 
-    def place(self, header: BatchHeader) -> Segment:
-        """The segment that a batch goes to: the last one, or a new one when that is full or old."""
-        if self.segments:
-            last = self.segments[-1]
-            too_large = last.size + header.size > self.segment_bytes
-            too_old = 0 < self.segment_ms < header.max_timestamp_ms - last.first_timestamp_ms
-            too_wide = header.next_offset - last.base > RELATIVE_OFFSET_MAX
-            if not last.size or not (too_large or too_old or too_wide):
-                return last
-        segment = self.new_segment(header.base_offset)
-        segment.create()
+    def append(self, batch: bytes, may_wait: bool) -> Segment:
+        """Puts a batch behind the others, not synced; one that may wait reaches the file later. Returns where it went.
+        Raises OSError."""
+        # Paid for each topic that a turn writes to.
+        base_offset, next_offset, first_ms, max_ms = read_extent(batch)
+        assert base_offset >= self.end, "a batch must come after what is there"
+        size = len(batch)
+        segment = self.segments[-1] if self.segments else self._begin(base_offset)
+        if segment.size and (
+            segment.size + size > self.segment_bytes
+            or next_offset - segment.base > RELATIVE_OFFSET_MAX
+            or 0 < self.segment_ms < max_ms - segment.first_timestamp_ms
+        ):
+            segment = self._begin(base_offset)
+        self._behind.append(segment, batch, may_wait)
+        segment.note(base_offset, next_offset, first_ms, max_ms, size)
+        self.end = next_offset
+        if segment.size - segment.let_go_to >= LET_GO_BYTES:
+            self._let_go()
         return segment
 
-    def append(self, batches: list[Batch]) -> list[Segment]:
-        """Writes batches to the end, not synced. Returns where each one went."""
-        places: list[Segment] = []
-        waiting: list[bytes] = []
-        for batch in batches:
-            header = read_header(batch.data)
-            assert header.base_offset >= self.end, "a batch must come after what is there"
-            segment = self.place(header)
-            if waiting and segment is not places[-1]:
-                places[-1].file.append(waiting)
-                waiting = []
-            waiting.append(batch.data)
-            segment.note(header)
-            places.append(segment)
-            self.end = header.next_offset
-        places[-1].file.append(waiting)
-        if places[-1].size - places[-1].let_go_to >= LET_GO_BYTES:
-            self._let_go()
-        return places
+    def _begin(self, base_offset: int) -> Segment:
+        """A new segment: there is none, or the last one is full or old. That one gets all that waits for it."""
+        if self.segments and self.segments[-1].waiting:
+            self._behind.write(self.segments[-1])  # cleaning reads it from the file
+        segment = self.new_segment(base_offset)
+        segment.create()
+        return segment
 
     def _let_go(self) -> None:
         """Has the newest bytes written to disk soon, and those far behind them dropped from the cache.
@@ -93,28 +97,33 @@ class Partition:
         600 to 200 MB/s once some gigabytes were cached, and stays at 600 this way (docs/benchmarks.md).
         """
         last = self.segments[-1]
-        first, last.let_go_to = last.let_go_to, last.size
-        last.file.let_go(first, last.size - first)
+        first, last.let_go_to = last.let_go_to, last.written
+        last.file.let_go(first, last.written - first)
         if first > KEEP_CACHED_BYTES:
             last.file.let_go(0, first - KEEP_CACHED_BYTES)
         elif len(self.segments) > 1:
             self.segments[-2].file.let_go(0, self.segments[-2].size)
 
-    def mark(self) -> tuple[int, int, list[int]]:
+    def mark(self) -> Mark:
         """Where the partition stands now, for `restore`."""
-        return self.end, len(self.segments), self.segments[-1].meta() if self.segments else []
+        if not self.segments:
+            return self.end, 0, (0, 0, 0, 0)
+        last = self.segments[-1]
+        return self.end, len(self.segments), (last.size, last.end, last.first_timestamp_ms, last.max_timestamp_ms)
 
-    def restore(self, mark: tuple[int, int, list[int]]) -> list[str]:
-        """Back to a mark. Returns paths of segments that are no longer wanted; cuts the last one."""
-        self.end, count, meta = mark
-        unwanted = [segment.path for segment in self.segments[count:]]
+    def restore(self, mark: Mark) -> list[str]:
+        """Back to a mark. Returns paths of segments that are no longer wanted; cuts the last one. Raises OSError."""
+        self.end, count, (size, end, first_ms, max_ms) = mark
+        unwanted = self.segments[count:]
         del self.segments[count:]
+        self._behind.forget(unwanted)
         if self.segments:
             last = self.segments[-1]
-            last.cut(meta[1], meta[2])
-            last.restore_meta(meta)
-            last.file.truncate(last.size)
-        return unwanted
+            in_file = last.cut(size, end)
+            last.first_timestamp_ms, last.max_timestamp_ms = first_ms, max_ms
+            if in_file:
+                last.file.truncate(size)
+        return [segment.path for segment in unwanted]
 
     def read(self, offset: int, bytes_max: int) -> bytes:
         """Whole batches from `offset` on; empty at the end."""

@@ -111,6 +111,12 @@ def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes
     return b"".join(parts)
 
 
+def with_header(block: bytes, name: bytes, value: bytes) -> bytes:
+    """The header block with one more header before the others."""
+    count, position = _read_varint(block, 0)
+    return b"".join((varint(count + 1), varint(len(name)), name, varint(len(value)), value, block[position:]))
+
+
 class BatchBuilder:
     """Gathers the messages that one partition gets in one turn and seals them as one batch.
 
@@ -143,22 +149,8 @@ class BatchBuilder:
         """The next record gets this offset; cleaning leaves gaps that way."""
         self.next_offset = offset
 
-    def seal(self, attributes: int = 0, epoch: int = 0) -> bytes:
-        """The finished batch."""
-        return self.seal_sparse(self.next_offset - self.base_offset - 1, attributes, epoch)
-
-    def seal_sparse(self, last_delta: int, attributes: int = 0, epoch: int = 0) -> bytes:
-        """The finished batch when offsets are missing in it or at its end."""
-        parts, max_timestamp_ms = self._encode()
-        parts[0] = _CHECKED.pack(
-            attributes, last_delta, self.base_timestamp_ms, max_timestamp_ms, -1, -1, -1, len(self._records)
-        )
-        checked = b"".join(parts)
-        length = _CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
-        return _PREFIX.pack(self.base_offset, length, epoch, MAGIC, crc32c(checked)) + checked
-
-    def _encode(self) -> tuple[list[bytes], int]:
-        """The records behind a place for the header, and the highest timestamp."""
+    def seal(self, attributes: int = 0, epoch: int = 0, last_delta: int | None = None) -> bytes:
+        """The finished batch. `last_delta` is given where offsets are missing at its end."""
         base_offset, base_timestamp_ms = self.base_offset, self.base_timestamp_ms
         max_timestamp_ms = base_timestamp_ms
         parts = [b""]
@@ -177,7 +169,14 @@ class BatchBuilder:
                 head += b"\x01" if value is None else varint(size)
             length = len(head) + size + len(headers)
             parts += (_SMALL[length] if length < _SMALL_END else varint(length), head, value or b"", headers)
-        return parts, max_timestamp_ms
+        if last_delta is None:
+            last_delta = self.next_offset - base_offset - 1
+        parts[0] = _CHECKED.pack(
+            attributes, last_delta, base_timestamp_ms, max_timestamp_ms, -1, -1, -1, len(self._records)
+        )
+        checked = b"".join(parts)
+        length = _CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
+        return _PREFIX.pack(base_offset, length, epoch, MAGIC, crc32c(checked)) + checked
 
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:

@@ -109,8 +109,6 @@ class Recovery:
         self._distrust = distrust.is_there(disk)
         self._copied: set[Segment] = set()
         self._ahead = Foresight()
-        self.touched: set[Segment] = set()
-        """Segments whose bytes may not be synced."""
         self.report = Report()
         self.sequence = 0
         self.last_file: tuple[int, int] | None = None
@@ -139,6 +137,7 @@ class Recovery:
             self._replay(files)
         except Corrupt as damage:
             self.report.damage.append(damage.text)
+        self._registry.behind.write_all()
         for topic in self._registry.topics.values():
             for partition in topic.partitions:
                 partition.trim(partition.start)
@@ -221,8 +220,10 @@ class Recovery:
         if header is None and not self._ahead.trims(row, data):
             header = self._write_again(partition, segment, row, data)
         if header is not None:
-            segment.note(header)
-            self.touched.add(segment)
+            segment.note(
+                header.base_offset, header.next_offset, header.base_timestamp_ms, header.max_timestamp_ms, header.size
+            )
+            self._registry.behind.unsynced.add(segment)
             partition.end = header.next_offset
         elif segment.end == segment.base:  # made for this batch: the next one may start elsewhere
             partition.segments.remove(segment)
@@ -241,13 +242,18 @@ class Recovery:
         if data is None:
             self._give_up(partition, segment.path, row)
             return None
-        segment.file.truncate(segment.size)
-        segment.file.append([data])
+        behind = self._registry.behind
+        if not segment.waiting:
+            segment.file.truncate(segment.size)
+        behind.append(segment, data, may_wait=True)
+        behind.relieve()
         self.report.rewritten_batches += 1
         return read_header(data)
 
     def _find(self, segment: Segment, row: Row, data: memoryview | None) -> BatchHeader | None:
         """The header of the batch if it is in its place."""
+        if segment.waiting:
+            return None  # behind what had to be written again nothing is left
         found = segment.file.read(segment.size, row.size)
         if len(found) < row.size or (data is not None and found != data):
             return None
@@ -270,8 +276,8 @@ class Recovery:
                 self._give_up(partition, path, row)
                 return None
         if last is not None:
-            if last.file.size() < last.size:
-                raise Corrupt(f"{last.path} is shorter than it was: {last.file.size()} of {last.size} bytes")
+            if last.file.size() < last.written:
+                raise Corrupt(f"{last.path} is shorter than it was: {last.file.size()} of {last.written} bytes")
             return last
         segment = partition.new_segment(row.segment)
         self._registry.files.get(path, create=True)

@@ -5,7 +5,7 @@ of offsets counts: of two batches that overlap, the first is wrong if it could e
 Everything here reads slowly and carefully; nothing of it runs while data is sound.
 """
 
-from onemq.log.disk import File
+from onemq.log.disk import Readable
 from onemq.log.records import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, is_sound, read_header
 
 Place = tuple[int, int]
@@ -15,7 +15,7 @@ _WINDOW_BYTES = 1 << 20
 _MAGIC_AT = 16
 
 
-def sound_at(file: File, position: int, size: int) -> BatchHeader | None:
+def sound_at(file: Readable, position: int, size: int) -> BatchHeader | None:
     """The header of the batch at a position, if it lies within `size` and matches its checksum."""
     head = file.read(position, HEADER_BYTES)
     if len(head) < HEADER_BYTES:
@@ -26,7 +26,7 @@ def sound_at(file: File, position: int, size: int) -> BatchHeader | None:
     return header if is_sound(file.read(position, header.size), 0, header) else None
 
 
-def first_unsound(file: File, start: Place, size: int, end: int) -> Place:
+def first_unsound(file: Readable, start: Place, size: int, end: int) -> Place:
     """The first batch from `start` on that is damaged, in a segment of `size` bytes with offsets below `end`."""
     before, here, earliest_end = start, start, end
     while here[0] < size:
@@ -40,7 +40,7 @@ def first_unsound(file: File, start: Place, size: int, end: int) -> Place:
     return here if here[1] <= end else before
 
 
-def next_sound(file: File, after: int, size: int, lowest: int, end: int) -> Place | None:
+def next_sound(file: Readable, after: int, size: int, lowest: int, end: int) -> Place | None:
     """The first sound batch that starts behind a position, with offsets from `lowest` and below `end`."""
     position = after + 1
     while position + HEADER_BYTES <= size:

@@ -2,17 +2,22 @@
 
 `<partition>-<base offset>.log` holds batches back to back, nothing else; `.index` beside it is
 derived. A segment that was cleaned has a generation in its name: `<partition>-<base>.c<n>.log`.
-What lies in the file beyond `size` is left over from a failed write and does not count.
+
+The newest batches may wait in memory to be written (log/behind.py); reading finds them as if they were in
+the file. What lies in the file beyond `written` is left over from a failed write and does not count.
+
+    | in the file        | waiting            |
+    0                    ^ written            ^ size
 """
 
 import errno
-from collections import OrderedDict
 from collections.abc import Iterator
 
 from onemq.errors import Corrupt
 from onemq.log import index as index_file
-from onemq.log.disk import Disk, File
+from onemq.log.disk import Buffer, File, Readable
 from onemq.log.index import NO_TIME, Index
+from onemq.log.openfiles import OpenFiles
 from onemq.log.records import (
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
@@ -29,54 +34,9 @@ SCAN_BYTES = 1 << 20
 HINTS_MAX = 64
 OFFSET_BYTES = 8
 OFFSET_MAX = (1 << 63) - 1
-_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
-_TOO_MANY = (errno.EMFILE, errno.ENFILE)
 
 Scanned = tuple[int, BatchHeader, bytes, int]
 """(position in the file, header, buffer that holds the batch, where in the buffer it starts)"""
-
-
-class OpenFiles:
-    """The open files of a disk, at most so many: the longest unused one is closed first."""
-
-    def __init__(self, disk: Disk, most: int) -> None:
-        self.disk = disk
-        self._most = most
-        self._files: OrderedDict[str, File] = OrderedDict()
-
-    def get(self, path: str, create: bool = False) -> File:
-        """The open file at the path."""
-        file = self._files.get(path)
-        if file is None:
-            while len(self._files) >= self._most:
-                self._files.popitem(last=False)[1].close()
-            file = self._files[path] = self._open(path, create)
-        elif len(self._files) * 2 > self._most:
-            self._files.move_to_end(path)
-        return file
-
-    def _open(self, path: str, create: bool) -> File:
-        try:
-            return self.disk.open(path, create=create)
-        except OSError as problem:
-            if problem.errno in _TOO_MANY and self._files:
-                self.close()  # the process may open fewer: give all back, and keep fewer from now on
-                self._most = max(self._most // 2, 1)
-                return self.disk.open(path, create=create)
-            if problem.errno not in _NOT_WRITABLE or create:
-                raise
-        return self.disk.open(path, read_only=True)  # appending to it fails, but reads go on
-
-    def forget(self, path: str) -> None:
-        """Closes the file, if it is open."""
-        file = self._files.pop(path, None)
-        if file is not None:
-            file.close()
-
-    def close(self) -> None:
-        """Closes all."""
-        while self._files:
-            self._files.popitem()[1].close()
 
 
 class Segment:
@@ -94,6 +54,7 @@ class Segment:
         "max_timestamp_ms",
         "path",
         "size",
+        "waiting",
     )
 
     def __init__(self, files: OpenFiles, path: str, base: int, interval_bytes: int) -> None:
@@ -104,6 +65,8 @@ class Segment:
         self.path = path
         self.base = self.end = base
         self.size = 0
+        self.waiting = bytearray()
+        """The end of it, which is not in the file yet."""
         self.let_go_to = 0
         """Up to here the system was told to write, and need not cache."""
         self.first_timestamp_ms = self.max_timestamp_ms = NO_TIME
@@ -116,11 +79,42 @@ class Segment:
         except FileNotFoundError:
             raise Corrupt(f"{self.path} is missing: restore it from a backup", self.end, self.base) from None
 
+    @property
+    def written(self) -> int:
+        """How much of it is in the file."""
+        return self.size - len(self.waiting)
+
+    @property
+    def content(self) -> Readable:
+        """All of its bytes, those that wait included."""
+        return _Content(self) if self.waiting else self.file
+
     def create(self) -> None:
         """Makes the file, empty even if a failed write left one of that name."""
         file = self._files.get(self.path, create=True)
         if file.size():
             file.truncate(0)
+
+    def write(self, *batches: Buffer) -> int:
+        """Writes what waits, and batches behind it that the caller then notes. Syncs nothing. Returns how much had
+        waited. Raises OSError; then it waits still, and the file is as before."""
+        waiting = self.waiting
+        file = self._files.get(self.path)
+        try:
+            file.append((waiting, *batches) if waiting else batches)
+        except OSError:
+            self._cut_back(file)
+            raise
+        if waiting:
+            self.waiting = bytearray()
+        return len(waiting)
+
+    def _cut_back(self, file: File) -> None:
+        """Removes what a failed write may have left: the next one must not come behind it."""
+        try:
+            file.truncate(self.written)
+        except OSError as problem:
+            raise OSError(errno.EIO, f"{self.path} can be neither written nor cut back") from problem
 
     @property
     def index_path(self) -> str:
@@ -134,15 +128,17 @@ class Segment:
             self._index = self._load_index() if self.size else Index(self._interval_bytes)
         return self._index
 
-    def note(self, header: BatchHeader) -> None:
-        """Takes a batch into account that is in the file at `size`."""
-        self.index.add(header.base_offset - self.base, self.size, self.max_timestamp_ms)
-        if not self.size:
-            self.first_timestamp_ms = header.base_timestamp_ms
-        if header.max_timestamp_ms > self.max_timestamp_ms:
-            self.max_timestamp_ms = header.max_timestamp_ms
-        self.size += header.size
-        self.end = header.next_offset
+    def note(self, base_offset: int, next_offset: int, first_ms: int, max_ms: int, size: int) -> None:
+        """Takes a batch into account that is in the file, or waits, at `size`."""
+        position, index = self.size, self._index if self._index is not None else self.index
+        if position >= index.next_position:
+            index.add(base_offset - self.base, position, self.max_timestamp_ms)
+        if not position:
+            self.first_timestamp_ms = first_ms
+        if max_ms > self.max_timestamp_ms:
+            self.max_timestamp_ms = max_ms
+        self.size = position + size
+        self.end = next_offset
 
     def read(self, offset: int, bytes_max: int) -> bytes:
         """Whole batches from the one that covers `offset` or follows it. Raises `Corrupt`."""
@@ -165,10 +161,11 @@ class Segment:
         return b""
 
     def _read_at(self, position: int, bytes_max: int) -> bytes:
-        data = self.file.read(position, max(min(bytes_max, self.size - position), HEADER_BYTES))
+        content = self.content
+        data = content.read(position, max(min(bytes_max, self.size - position), HEADER_BYTES))
         first = batch_size(data, 0) if len(data) >= LENGTH_PREFIX_BYTES else 0
         if len(data) < first <= self.size - position:
-            data = self.file.read(position, first)
+            data = content.read(position, first)
         return data
 
     def offset_at(self, timestamp_ms: int, start: int) -> int | None:
@@ -182,14 +179,17 @@ class Segment:
 
     def scan(self, position: int = 0) -> Iterator[Scanned]:
         """Every batch from a position on, checked. Raises `Corrupt` at the first unsound one."""
-        return scan_file(self.file, self.path, position, self.size, (self.base, self.end))
+        return scan_file(self.content, self.path, position, self.size, (self.base, self.end))
 
-    def cut(self, size: int, end: int) -> None:
-        """Forgets what lies after `size`, where the next offset was `end`."""
+    def cut(self, size: int, end: int) -> bool:
+        """Forgets what lies after `size`, where the next offset was `end`. Returns whether the file has some of it."""
+        written = self.written
+        del self.waiting[max(size - written, 0) :]
         self.size, self.end = size, end
         self._hints.clear()
         if self._index is not None:
             self._index.cut(size)
+        return size < written
 
     def replace_index(self) -> None:
         """Drops the index in memory, so that it is read or rebuilt when next needed."""
@@ -235,7 +235,7 @@ class Segment:
         while position + at < self.size:
             if at + HEADER_BYTES > len(data):
                 position, at = position + at, 0
-                data = self.file.read(position, min(2 * self._interval_bytes, self.size - position))
+                data = self.content.read(position, min(2 * self._interval_bytes, self.size - position))
             if len(data) < HEADER_BYTES:
                 return self._pass_over(start, offset)
             header = read_header(data, at)
@@ -251,7 +251,7 @@ class Segment:
 
     def _pass_over(self, start: Place, offset: int) -> tuple[Place, bool]:
         """Where to go on behind damage that lies before the offset. Raises `Corrupt` if that is damaged itself."""
-        damaged = first_unsound(self.file, start, self.size, self.end)
+        damaged = first_unsound(self.content, start, self.size, self.end)
         following = self._behind(damaged)
         if offset < following[1]:
             raise self._damaged(damaged, offset)
@@ -259,7 +259,7 @@ class Segment:
 
     def _behind(self, damaged: Place) -> Place:
         """The next sound batch after a damaged one, or the end."""
-        return next_sound(self.file, damaged[0], self.size, damaged[1], self.end) or (self.size, self.end)
+        return next_sound(self.content, damaged[0], self.size, damaged[1], self.end) or (self.size, self.end)
 
     def _sound_end(self, data: bytes, start: Place) -> int:
         """How much of `data`, read at a place, is whole and sound."""
@@ -285,7 +285,7 @@ class Segment:
         if position >= self.size:
             return ends[1] <= self.end
         if len(following) < OFFSET_BYTES:
-            following = self.file.read(position, OFFSET_BYTES)
+            following = self.content.read(position, OFFSET_BYTES)
         return not ends[0] <= int.from_bytes(following, "big", signed=True) < ends[1]
 
     def _damaged(self, damaged: Place, offset: int) -> Corrupt:
@@ -325,14 +325,34 @@ class Segment:
                 index.add(header.base_offset - self.base, position, time_ms)
                 time_ms = max(time_ms, header.max_timestamp_ms)
         except Corrupt:
-            damaged = first_unsound(self.file, start, self.size, self.end)
+            damaged = first_unsound(self.content, start, self.size, self.end)
             index.cut(damaged[0])
             return self._behind(damaged)
         return self.size, self.end
 
 
+class _Content:
+    """A segment's bytes: those in its file and, behind them, those that wait."""
+
+    __slots__ = ("_segment",)
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def read(self, position: int, size: int) -> bytes:
+        """See `File.read`."""
+        segment = self._segment
+        in_file, data = min(segment.written - position, size), b""
+        if in_file > 0:
+            data = segment.file.read(position, in_file)
+            if len(data) < in_file:
+                return data
+        start = position + len(data) - segment.written
+        return data + segment.waiting[start : start + size - len(data)]
+
+
 def scan_file(
-    file: File, path: str, position: int, size: int, offsets: tuple[int, int] = (0, OFFSET_MAX)
+    file: Readable, path: str, position: int, size: int, offsets: tuple[int, int] = (0, OFFSET_MAX)
 ) -> Iterator[Scanned]:
     """Every batch of a file from a position up to a size, checked. Raises `Corrupt` at an unsound one."""
     lowest, end = offsets
@@ -359,7 +379,7 @@ def scan_file(
         position += at
 
 
-def _scan_large(file: File, path: str, position: int, size: int) -> int:
+def _scan_large(file: Readable, path: str, position: int, size: int) -> int:
     """The size of the batch at `position` that did not fit the scan buffer."""
     head = file.read(position, HEADER_BYTES)
     if len(head) < HEADER_BYTES or not HEADER_BYTES <= read_header(head).size <= size - position:

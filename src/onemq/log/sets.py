@@ -14,19 +14,21 @@ A batch that is not journaled is in its segment only: written before the journal
 process loses nothing, but not synced with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
 import msgspec
 
 from onemq.log.engine import Batch, WriteSet
-from onemq.log.segment import Segment
 
 _LENGTH = Struct(">I")
 _REMOVES = 1 << 31
 _encode = msgspec.msgpack.Encoder().encode
-_CRC_AT = slice(17, 21)
+_CRC = Struct(">17xI")
+
+RowFields = tuple[int, int, int, int, int, int, bool]
+"""A `Row`, where it is only written."""
 
 
 class Row(NamedTuple):
@@ -64,14 +66,15 @@ class StoredSet(NamedTuple):
                 yield row, None
 
 
-def row_of(batch: Batch, segment: Segment) -> Row:
-    """The row for a batch that went to a segment."""
-    data = batch.data
-    crc = int.from_bytes(data[_CRC_AT], "big")
-    return Row(batch.topic, batch.partition, batch.base_offset, len(data), crc, segment.base, batch.journaled)
+def rows_of(batches: list[Batch], segments: list[int]) -> list[RowFields]:
+    """The rows for batches that went to segments of these bases."""
+    return [
+        (topic, partition, base_offset, len(data), _CRC.unpack_from(data)[0], segment, journaled)
+        for (topic, partition, base_offset, data, journaled), segment in zip(batches, segments, strict=True)
+    ]
 
 
-def encode(writes: WriteSet, rows: list[Row], swaps: list[Any]) -> bytes:
+def encode(writes: WriteSet, rows: Sequence[RowFields], swaps: list[Any]) -> bytes:
     """The payload of a set but for the bytes of its journaled batches, which the caller adds."""
     meta = _encode([writes.creates, writes.deletes, writes.trims, swaps, rows, writes.entries])
     flag = _REMOVES if writes.deletes or writes.trims or swaps else 0

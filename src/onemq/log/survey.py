@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from onemq.errors import FolderError
 from onemq.log import distrust, folder
+from onemq.log.behind import WriteBehind
 from onemq.log.disk import Disk
+from onemq.log.openfiles import OpenFiles
 from onemq.log.overlay import Overlay
 from onemq.log.recovery import Recovery, Report
-from onemq.log.segment import OpenFiles
 from onemq.log.topicfiles import Registry
 
 _INDEX_INTERVAL_BYTES = 4096
@@ -32,7 +33,7 @@ def survey(disk: Disk) -> Survey:
     check_data_folder(disk)
     overlay = Overlay(disk)
     overlay.remove(distrust.PATH)  # nothing needs to be written again here
-    registry = Registry(OpenFiles(overlay, _OPEN_FILES_MAX), _INDEX_INTERVAL_BYTES)
+    registry = Registry(OpenFiles(overlay, _OPEN_FILES_MAX), WriteBehind(), _INDEX_INTERVAL_BYTES)
     recovery = Recovery(overlay, registry)
     recovery.run()
     return Survey(overlay, registry, recovery)

@@ -9,9 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from onemq.errors import NotFound
+from onemq.log.behind import WriteBehind
 from onemq.log.engine import TopicPlace
+from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import POSITION_MAX, Partition
-from onemq.log.segment import OpenFiles
 
 FOLDER = "topics"
 _NAME_CHARACTERS_MAX = 120
@@ -37,6 +38,8 @@ def folder_of(place: TopicPlace) -> str:
 class TopicFiles:
     """One topic's partitions."""
 
+    __slots__ = ("folder", "partitions", "place")
+
     def __init__(self, place: TopicPlace) -> None:
         self.place = place
         self.folder = folder_of(place)
@@ -46,8 +49,9 @@ class TopicFiles:
 class Registry:
     """All topics by id."""
 
-    def __init__(self, files: OpenFiles, interval_bytes: int) -> None:
+    def __init__(self, files: OpenFiles, behind: WriteBehind, interval_bytes: int) -> None:
         self.files = files
+        self.behind = behind
         self._interval_bytes = interval_bytes
         self.topics: dict[int, TopicFiles] = {}
 
@@ -66,7 +70,7 @@ class Registry:
             self.files.disk.make_folder(topic.folder)
         topic.place = place._replace(partitions=max(place.partitions, len(topic.partitions)))
         for number in range(len(topic.partitions), place.partitions):
-            topic.partitions.append(Partition(self.files, topic.folder, number, self._interval_bytes))
+            topic.partitions.append(Partition(self.files, self.behind, topic.folder, number, self._interval_bytes))
         for partition in topic.partitions:
             # The index has four bytes for a position.
             partition.segment_bytes = min(place.segment_bytes, POSITION_MAX)
@@ -84,6 +88,7 @@ class Registry:
         """Forgets a topic; returns its folder, which the caller removes when that is durable."""
         gone = self.topics.pop(topic)
         for partition in gone.partitions:
+            self.behind.forget(partition.segments)
             for segment in partition.segments:
                 self.files.forget(segment.path)
         return gone.folder

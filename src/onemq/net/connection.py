@@ -137,6 +137,7 @@ class Connection(asyncio.Protocol):
         self._connections.remove(self)
         self._turns.begin()
         self._call(self._session.lost)
+        del self._session  # each knows the other: neither waits for the garbage collector
 
     # What the session calls.
 
@@ -209,7 +210,6 @@ class Connection(asyncio.Protocol):
         """Goes on if the peer has taken enough of our output."""
         if self.congested and not self._write_paused and self._held_bytes <= self.limits.output_pause_bytes:
             self.congested = False
-            self._update_reading()
             # Later: this may be called from within the release of a turn.
             asyncio.get_running_loop().call_soon(self._resume)
 
@@ -217,6 +217,7 @@ class Connection(asyncio.Protocol):
         if not self._closing:
             self._turns.begin()
             self._call(self._session.resume)
+            self._update_reading()  # now: what was read before is worked off, or the peer is congested again
 
     def _cut_off_if_over_limit(self) -> None:
         unsent_bytes = self._held_bytes + self._transport.get_write_buffer_size()

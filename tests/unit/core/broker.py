@@ -51,7 +51,7 @@ class Broker:
     def _open(self) -> Log:
         if self.disk is None:
             return MemoryLog()
-        log = LocalLog(self.disk, index_interval_bytes=256)
+        log = LocalLog(self.disk, index_interval_bytes=256, segment_waiting_bytes_max=0)  # tests damage the files
         log.open()
         return log
 

@@ -439,7 +439,7 @@ def misplaced(*deltas: int) -> bytes:
     for delta in deltas:
         builder.skip_to(delta)
         builder.add(NOW_MS, None, b"bad", NO_HEADERS)
-    return builder.seal_sparse(1, len(deltas))
+    return builder.seal(last_delta=1)
 
 
 @pytest.mark.parametrize("deltas", [(0, 5), (0, 0), (1, 0), (5, 6), (-3, 1)], ids=str)

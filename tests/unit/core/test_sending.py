@@ -109,7 +109,7 @@ def test_a_batch_from_which_records_are_missing_keeps_its_offsets(broker: Broker
     builder.skip_to(2)
     builder.add(NOW_MS, None, b"two", b"\x00")
     with broker.turn() as core:
-        assert core.sending.send_batch(topic, 0, builder.seal_sparse(4, 1)) == 0
+        assert core.sending.send_batch(topic, 0, builder.seal(last_delta=4)) == 0
         assert core.send("t", b"five") == (0, 5)
     assert [(record[0], record[3]) for record in broker.records()] == [(2, b"two"), (5, b"five")]
 

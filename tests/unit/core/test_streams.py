@@ -10,6 +10,7 @@ import hiredis
 import msgspec
 import pytest
 
+from onemq.core.bitmap import Bitmap
 from onemq.core.core import Core
 from onemq.log.engine import Done, Replay, WriteSet
 from onemq.log.memory import MemoryLog
@@ -83,7 +84,11 @@ class Life:
         for *_, members, cursors in groups[1]:
             members.sort()
             for cursor in cursors:
-                cursor[1] = sorted([sorted(offsets), *rest] for *rest, offsets in cursor[1])
+                cursor[1] = sorted([offset, *rest] for *rest, offsets in cursor[1] for offset in offsets)
+        for stream in streams[0]:
+            if stream[4] is not None:
+                deleted = Bitmap.load(stream[4])
+                stream[4] = (deleted.high, deleted.ranges_live(1_000_000))
         for window in streams[3]:
             window[4] = "duplicates"
             window[5].sort()

@@ -9,8 +9,18 @@ from crc32c import crc32c
 
 from onemq.errors import Corrupt
 from onemq.log.cleaning import by_offset, last_by_key, rewrite, thin
-from onemq.log.records import HEADER, HEADER_BYTES, BatchBuilder, decode, encode_headers, is_sound, read_header
-from onemq.log.segment import OpenFiles, Segment
+from onemq.log.openfiles import OpenFiles
+from onemq.log.records import (
+    HEADER,
+    HEADER_BYTES,
+    BatchBuilder,
+    decode,
+    encode_headers,
+    is_sound,
+    read_extent,
+    read_header,
+)
+from onemq.log.segment import Segment
 from onemq.message import Record
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import content, flip, overwrite, sealed
@@ -28,8 +38,8 @@ def filled(disk: SimDisk, count: int = 10, path: str = PATH) -> Segment:
     segment.create()
     for number in range(count):
         batch = sealed(2 * number, [b"%d" % (2 * number), b"%d" % (2 * number + 1)], 1000 + number)
-        segment.note(read_header(batch))
         segment.file.append([batch])
+        segment.note(*read_extent(batch), len(batch))
     return segment
 
 

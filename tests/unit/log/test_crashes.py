@@ -121,6 +121,8 @@ class Story:
             background=self.background if self.threaded else None,
             inline_sync_seconds_max=0.0,
             index_interval_bytes=self.random.choice((64, 300, 4096)),
+            segment_waiting_bytes_max=self.random.choice((0, 300, 2000, 1 << 16)),
+            waiting_bytes_max=self.random.choice((500, 3000, 1 << 20)),
         )
         report = self.log.open()
         assert not report.damage, report
@@ -231,6 +233,7 @@ class Story:
             (1.2, self.checkpoint),
             (0.8, self.clean),
             (0.8, self.compact),
+            (1.0, self.look),
             (0.5, self.fill_disk),
             (0.1, self.fail_sync),
         ]
@@ -244,6 +247,11 @@ class Story:
                     return
         except Crash:
             return
+
+    def look(self) -> None:
+        """Everything can be read while it is on its way to the disk."""
+        for place, partition in self.model.partitions().items():
+            self.check_partition(place, partition)
 
     def append(self) -> None:
         self.number += 1

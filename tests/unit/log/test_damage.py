@@ -44,7 +44,7 @@ def disk(tmp_path: Path) -> OsDisk:
 
 
 def opened(disk: Disk) -> LocalLog:
-    log = LocalLog(disk, index_interval_bytes=300)
+    log = LocalLog(disk, index_interval_bytes=300, segment_waiting_bytes_max=200)
     log.open()
     return log
 

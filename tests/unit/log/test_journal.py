@@ -80,6 +80,17 @@ def test_starting_twice_without_entries_uses_the_same_file(disk: Disk) -> None:
     assert payloads(disk) == [b"x"]
 
 
+def test_a_file_without_entries_is_not_started_over(disk: Disk) -> None:
+    journal = started(disk)
+    journal.append([b"x"])
+    journal.start_file()
+    if isinstance(disk, SimDisk):
+        disk.fail_next("append", errno.EIO)  # it would be left behind without its header, or removed
+    journal.start_file()
+    assert list_files(disk) == [1, 2]
+    assert ending(disk, 2) == (FILE_HEADER.size, 0, None)
+
+
 def test_a_file_is_continued_after_cutting_its_tail(disk: Disk) -> None:
     journal = started(disk)
     journal.append([b"good"])

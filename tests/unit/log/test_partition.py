@@ -5,10 +5,10 @@ from random import Random
 import pytest
 
 from onemq.errors import OffsetOutOfRange
-from onemq.log.engine import Batch
+from onemq.log.behind import WriteBehind
+from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import RELATIVE_OFFSET_MAX, Partition
 from onemq.log.records import decode, walk
-from onemq.log.segment import OpenFiles
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import sealed
 
@@ -22,14 +22,14 @@ def disk() -> SimDisk:
 
 @pytest.fixture
 def partition(disk: SimDisk) -> Partition:
-    made = Partition(OpenFiles(disk, 10), "t", 2, 200)
+    made = Partition(OpenFiles(disk, 10), WriteBehind(300), "t", 2, 200)
     made.segment_bytes = 500
     return made
 
 
 def append(partition: Partition, *values: bytes, timestamp_ms: int = 1000, base: int | None = None) -> None:
     base = partition.end if base is None else base
-    partition.append([Batch(1, 2, base, sealed(base, values, timestamp_ms), True)])
+    partition.append(sealed(base, values, timestamp_ms), may_wait=True)
 
 
 def offsets(partition: Partition) -> list[int]:
@@ -76,13 +76,6 @@ def test_a_segment_never_covers_more_offsets_than_its_index_can_hold(partition: 
     append(partition, b"y", base=RELATIVE_OFFSET_MAX + 10)
     assert bases(partition) == [0, RELATIVE_OFFSET_MAX + 10]
     assert offsets(partition) == [0, RELATIVE_OFFSET_MAX + 10]
-
-
-def test_batches_of_one_append_are_spread_over_segments(partition: Partition) -> None:
-    batches = [Batch(1, 2, offset, sealed(offset, [bytes(150)]), True) for offset in range(7)]
-    places = partition.append(batches)
-    assert [segment.base for segment in places] == [0, 0, 2, 2, 4, 4, 6]
-    assert offsets(partition) == list(range(7))
 
 
 @pytest.mark.parametrize("before", [0, 1, 5])

@@ -148,7 +148,7 @@ def test_offsets_may_be_missing_in_a_batch_and_at_its_end() -> None:
     for offset in (102, 105, 90_000):
         builder.skip_to(offset)
         builder.add(1000, None, b"%d" % offset, NO_HEADERS)
-    batch = builder.seal_sparse(last_delta=99_999, count=3)
+    batch = builder.seal(last_delta=99_999)
     header = read_header(batch)
     assert (header.base_offset, header.next_offset, header.record_count) == (100, 100_100, 3)
     assert [record[0] for record in decode(batch, 0, header)] == [102, 105, 90_000]

@@ -167,6 +167,8 @@ def test_repair_destroys_nothing(disk: OsDisk, tmp_path: Path, harm: str) -> Non
         if name.endswith((".index", "lock")) or after.get(name) == data or aside.get(name) == data:
             continue
         kept = after.get(name, b"")
+        if kept.startswith(data):  # with what only the journal had
+            continue
         ends = [data for aside_name, data in aside.items() if aside_name.startswith(f"{name}.from-")]
         assert data in [kept[: len(data) - len(end)] + end for end in ends], name
 

@@ -8,8 +8,9 @@ import pytest
 
 from onemq.errors import Corrupt
 from onemq.log.disk import Disk, OsDisk
-from onemq.log.records import HEADER_BYTES, decode, placed_at, read_header, walk
-from onemq.log.segment import HINTS_MAX, OpenFiles, Segment, scan_file
+from onemq.log.openfiles import OpenFiles
+from onemq.log.records import HEADER_BYTES, decode, placed_at, read_extent, read_header, walk
+from onemq.log.segment import HINTS_MAX, Segment, scan_file
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import content, flip, overwrite, sealed
 
@@ -35,8 +36,8 @@ def reopened(disk: Disk, segment: Segment) -> Segment:
 
 
 def add(segment: Segment, batch: bytes) -> None:
-    segment.note(read_header(batch))
     segment.file.append([batch])
+    segment.note(*read_extent(batch), len(batch))
 
 
 def filled(disk: Disk, count: int = 40, records: int = 3) -> Segment:

@@ -5,16 +5,17 @@ from random import Random
 import pytest
 
 from onemq.errors import NotFound
+from onemq.log.behind import WriteBehind
 from onemq.log.engine import TopicPlace
+from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import POSITION_MAX
-from onemq.log.segment import OpenFiles
 from onemq.log.topicfiles import Registry, folder_of, is_segment_file, is_topic_folder
 from tests.sim.disk import SimDisk
 
 
 @pytest.fixture
 def registry() -> Registry:
-    return Registry(OpenFiles(SimDisk(Random(1)), 10), 100)
+    return Registry(OpenFiles(SimDisk(Random(1)), 10), WriteBehind(), 100)
 
 
 def counts(registry: Registry) -> dict[int, tuple[int, int]]:
@@ -78,6 +79,6 @@ def test_topics_come_back_from_what_a_snapshot_keeps(registry: Registry) -> None
     partition = registry.partition(1, 1)
     partition.start, partition.end = 3, 9
     partition.new_segment(3).restore_meta([3, 500, 9, 100, 200])
-    again = Registry(OpenFiles(SimDisk(Random(1)), 10), 100)
+    again = Registry(OpenFiles(SimDisk(Random(1)), 10), WriteBehind(), 100)
     again.restore(registry.meta())
     assert again.meta() == registry.meta()

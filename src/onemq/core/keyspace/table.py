@@ -33,7 +33,8 @@ class Table:
         self.on_topic_removed: Callable[[bytes], None] = _nobody_waits
         """Told of a key that stands for a topic before it goes; removes the topic."""
         self.on_topic_renamed: Callable[[bytes, bytes], None] = _nobody_minds
-        """Asked to rename the topic of a key over whatever is there; tells the keyspace by `topic_gone` and `topic_created`."""
+        """Asked to rename the topic of a key over whatever is there; tells the keyspace by `topic_gone` and
+        `topic_created`."""
         self.now_ms = 0
         # Any, because `reading` and `writing` check what no type checker can: the class for the key.
         self.values: dict[bytes, Any] = {}

@@ -74,9 +74,10 @@ class RespService:
         return self.core.stage.now_ms
 
     def run_afterwards(self) -> None:
-        """Does it, and what that gives rise to."""
+        """Does it in order, and what that gives rise to."""
         while self.afterwards:
-            work, _ = self.afterwards.popitem()
+            work = next(iter(self.afterwards))
+            del self.afterwards[work]
             work()
 
     def reset_statistics(self) -> None:

@@ -115,7 +115,7 @@ class RespSession:
             self._run(data)
             return
         self._decoder.feed(data)
-        if self._waiting and not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
+        if not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
             self._holding = True
             self.peer.hold()
 
@@ -127,6 +127,8 @@ class RespSession:
         self.service.sessions.pop(self.id, None)
         for give_back in list(self.on_lost):
             give_back()
+        self._todo = _NOTHING
+        del self._decoder  # what it holds may be much
 
     def refusal(self, error: OneMQError) -> bytes:
         return replies.error(error_line(error))
@@ -182,9 +184,6 @@ class RespSession:
     def _proceed(self) -> None:
         self._waiting = False
         self.unblock = None
-        if self._holding:
-            self._holding = False
-            self.peer.proceed()
         self._run()
 
     def _stop(self) -> None:
@@ -216,6 +215,9 @@ class RespSession:
         self._hand_over()
         if self.ended:
             self.peer.close()
+        elif self._holding and not (self._waiting or self.peer.congested):
+            self._holding = False
+            self.peer.proceed()
 
     def _next_requests(self) -> list[list[bytes]]:
         """What can be executed now."""

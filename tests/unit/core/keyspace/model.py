@@ -4,6 +4,7 @@ Lists are lists, hashes dicts, sets lists in order of arrival, sorted sets dicts
 they are read. Keys whose time has come are removed before every command.
 """
 
+import copy
 from typing import Any
 
 from onemq.errors import InvalidArgument, NotFound, WrongType
@@ -83,6 +84,14 @@ class Model:
                 self.expiries[target] = at_ms
         return True
 
+    def copy(self, key: bytes, target: bytes, replace: bool) -> bool:
+        if key == target or key not in self.values or (target in self.values and not replace):
+            return False
+        self.replace(target, copy.copy(self.values[key]))
+        if key in self.expiries:
+            self.expiries[target] = self.expiries[key]
+        return True
+
     def expire_in(self, key: bytes, ms: int) -> bool:
         if key not in self.values:
             return False
@@ -125,6 +134,11 @@ class Model:
         self.values[key] = self.find(key, bytes) + tail
         return len(self.values[key])
 
+    def overwrite(self, key: bytes, offset: int, part: bytes) -> int:
+        old = self.find(key, bytes)
+        self.values[key] = (old[:offset] + b"\0" * (offset - len(old)) + part) + old[offset + len(part) :]
+        return len(self.values[key])
+
     def increment(self, key: bytes, by: int) -> int:
         text = self.find(key, bytes) if key in self.values else b"0"
         if str(text, "latin-1") not in map(str, range(-1000, 1000)):
@@ -146,6 +160,9 @@ class Model:
     def pop(self, key: bytes, left: bool, count: int) -> list[bytes]:
         items = self.find(key, list)
         return [items.pop(0 if left else -1) for _ in range(min(count, len(items)))]
+
+    def pop_one(self, key: bytes, left: bool) -> bytes | None:
+        return next(iter(self.pop(key, left, 1)), None)
 
     def move(self, source: bytes, target: bytes, from_left: bool, to_left: bool) -> bytes | None:
         if not self.find(source, list):

@@ -11,7 +11,7 @@ from onemq.core.keyspace.entries import (
     KEYS_FLUSHED,
 )
 from onemq.core.keyspace.keyspace import EXPIRED_PER_TICK_MAX
-from onemq.errors import Corrupt, NotFound, TooLarge, WrongType
+from onemq.errors import Corrupt, InvalidArgument, NotFound, TooLarge, WrongType
 
 
 def fill(keys: Keyspace) -> None:
@@ -227,7 +227,7 @@ class TestRename:
             keys.rename(b"a", b"b")
 
     def test_a_target_in_the_way_is_respected_on_request(self, keys: Keyspace) -> None:
-        keys.strings.set_many([b"a", b"1", b"b", b"2"])
+        keys.strings.set_many([b"a", b"b"], [b"1", b"2"])
         assert keys.rename(b"a", b"b", if_absent=True) is False
         keys.expire_at(b"b", keys.now_ms + 10)
         keys.now_ms += 10
@@ -407,3 +407,52 @@ class TestSnapshot:
         state = Keyspace([]).dump()
         with pytest.raises(Corrupt, match="unknown value"):
             keys.load({**state, "keys": [b"k"], "values": [[9, []]]})
+
+
+class TestCopy:
+    def test_copies_share_nothing(self, keys: Keyspace) -> None:
+        keys.lists.push(b"l", [b"a"], left=True)
+        keys.hashes.set(b"h", [b"f", b"v"])
+        keys.sorted_sets.add(b"z", [(1.0, b"m")])
+        for name in (b"l", b"h", b"z"):
+            assert keys.copy(name, name + b"2")
+        keys.lists.push(b"l", [b"b"], left=True)
+        keys.hashes.set(b"h", [b"f", b"w"])
+        keys.sorted_sets.add(b"z", [(5.0, b"m")])
+        assert keys.lists.range(b"l2", 0, -1) == [b"a"]
+        assert keys.hashes.get(b"h2", b"f") == b"v"
+        assert keys.sorted_sets.score(b"z2", b"m") == 1.0
+
+    def test_the_expiry_is_copied_and_the_target_counts_as_changed(self, keys: Keyspace) -> None:
+        keys.strings.set(b"k", b"v", expires_at_ms=keys.now_ms + 5)
+        version = keys.watch(b"t")
+        assert keys.copy(b"k", b"t")
+        assert keys.expiry(b"t") == keys.now_ms + 5
+        assert keys.version(b"t") != version
+        assert not keys.copy(b"k", b"t")
+        assert not keys.copy(b"none", b"t", replace=True)
+
+    def test_a_topic_cannot_be_copied(self, keys: Keyspace) -> None:
+        keys.topic_created(b"t")
+        with pytest.raises(InvalidArgument):
+            keys.copy(b"t", b"u")
+
+
+def test_any_key_is_a_key_that_is_there(keys: Keyspace) -> None:
+    assert keys.any_key(7) is None
+    for number in range(10):
+        keys.strings.set(b"%d" % number, b"v")
+    keys.delete(b"3", b"4")
+    found = {keys.any_key(number) for number in range(20)}
+    assert found == {b"%d" % number for number in range(10) if number not in (3, 4)}
+
+
+def test_setting_a_string_over_a_topic_removes_the_topic_also_if_the_expiry_stays(keys: Keyspace) -> None:
+    removed: list[bytes] = []
+    keys.on_topic_removed = removed.append
+    keys.topic_created(b"t")
+    keys.expire_at(b"t", keys.now_ms + 5)
+    keys.strings.set(b"t", b"v", keep_ttl=True)
+    assert removed == [b"t"]
+    assert keys.strings.get(b"t") == b"v"
+    assert keys.expiry(b"t") == keys.now_ms + 5

@@ -195,3 +195,44 @@ def test_the_far_end_of_a_long_list_is_read_and_trimmed(keys: Keyspace) -> None:
     assert keys.lists.range(b"k", 9_990, 9_992) == [b"9990", b"9991", b"9992"]
     keys.lists.trim(b"k", -2, -1)
     assert everything(keys) == [b"9998", b"9999"]
+
+
+def test_pushes_that_follow_each_other_are_one_entry(keys: Keyspace, staged: list) -> None:
+    keys.lists.push(b"k", [b"a"], left=True)
+    keys.lists.push(b"k", [b"b", b"c"], left=True)
+    keys.lists.push(b"k", [b"d"], left=False)
+    keys.lists.push(b"other", [b"e"], left=False)
+    keys.lists.push(b"other", [b"f"], left=False)
+    assert staged == [
+        (LIST_PUSHED, b"k", True, [b"a", b"b", b"c"]),
+        (LIST_PUSHED, b"k", False, [b"d"]),
+        (LIST_PUSHED, b"other", False, [b"e", b"f"]),
+    ]
+
+
+def test_pops_that_follow_each_other_are_one_entry(keys: Keyspace, staged: list) -> None:
+    keys.lists.push(b"k", [b"a", b"b", b"c", b"d"], left=False)
+    staged.clear()
+    assert [keys.lists.pop_one(b"k", left=True) for _ in range(2)] == [b"a", b"b"]
+    assert keys.lists.pop_one(b"k", left=False) == b"d"
+    assert staged == [(LIST_POPPED, b"k", True, 2), (LIST_POPPED, b"k", False, 1)]
+
+
+def test_an_entry_that_was_taken_away_is_left_alone(keys: Keyspace, staged: list) -> None:
+    keys.lists.push(b"k", [b"a"], left=True)
+    taken = staged.copy()
+    staged.clear()
+    keys.lists.push(b"k", [b"b"], left=True)
+    assert taken == [(LIST_PUSHED, b"k", True, [b"a"])]
+    assert staged == [(LIST_PUSHED, b"k", True, [b"b"])]
+
+
+def test_one_value_is_popped_like_others(keys: Keyspace) -> None:
+    assert keys.lists.pop_one(b"k", left=True) is None
+    keys.strings.set(b"s", b"v")
+    with pytest.raises(WrongType):
+        keys.lists.pop_one(b"s", left=True)
+    keys.lists.push(b"k", [b"a"], left=True)
+    keys.expire_at(b"k", keys.now_ms + 10)
+    keys.now_ms += 10
+    assert keys.lists.pop_one(b"k", left=True) is None

@@ -7,7 +7,7 @@ import hiredis
 
 from onemq.core.keyspace import Keyspace
 from onemq.core.waiting import Waiting
-from onemq.errors import ReadOnly
+from onemq.errors import OneMQError, ReadOnly
 from onemq.limits import ConnectionLimits
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
@@ -41,6 +41,7 @@ class FakePeer:
 @dataclass
 class FakeStage:
     now_ms: int = 1_000_000
+    refusal: OneMQError | None = None
     promoted: int = 0
 
     def promote(self) -> None:

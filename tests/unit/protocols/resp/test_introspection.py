@@ -46,7 +46,9 @@ def test_info_has_redis_form() -> None:
     tips = [b"request_policy:all_shards", b"response_policy:all_succeeded"]
     assert ping == [b"ping", -1, [b"fast"], 0, 0, 0, [b"@fast", b"@connection"], tips, [], []]
     assert unknown is None
-    assert get == [b"get", 2, [b"readonly", b"fast"], 1, 1, 1, [b"@read", b"@fast"], [], [], []]
+    (spec,) = get.pop(8)
+    assert spec[:2] == [b"flags", [b"RO", b"access"]]
+    assert get == [b"get", 2, [b"readonly", b"fast"], 1, 1, 1, [b"@read", b"@fast"], [], []]
 
 
 def test_info_of_a_subcommand() -> None:

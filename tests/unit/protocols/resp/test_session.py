@@ -141,6 +141,36 @@ def test_commands_stop_while_the_peer_does_not_take_replies_and_go_on_afterwards
     assert b"".join(client.peer.sent) == b"+PONG\r\n" + b"$1\r\na\r\n" * 3
 
 
+def test_a_client_that_sends_on_while_it_takes_no_replies_is_held() -> None:
+    """Its connection is read no more, but what the system had buffered may come in pieces meanwhile."""
+    client = Client()
+    client.peer.congested = True
+    client.session.receive(encode("ECHO", bytes(RESP_PARKED_BYTES_MAX // 2)))
+    assert not client.peer.held
+    client.session.receive(encode("ECHO", bytes(RESP_PARKED_BYTES_MAX)))
+    assert client.peer.held
+    client.session.resume()
+    assert client.peer.held, "it is still congested"
+    client.peer.congested = False
+    client.session.resume()
+    assert not client.peer.held
+    assert sum(map(len, client.peer.sent)) > 1.5 * RESP_PARKED_BYTES_MAX
+
+
+def test_one_who_was_held_in_the_middle_of_a_large_request_goes_on() -> None:
+    client = Client()
+    body = bytes(4 * RESP_PARKED_BYTES_MAX)
+    request = encode("ECHO", body)
+    client.peer.congested = True
+    client.session.receive(request[: len(request) // 2])
+    assert client.peer.held
+    client.peer.congested = False
+    client.session.resume()
+    assert not client.peer.held
+    client.session.receive(request[len(request) // 2 :])
+    assert b"".join(client.peer.sent) == b"$%d\r\n%b\r\n" % (len(body), body)
+
+
 def test_a_pipeline_stops_where_its_replies_congest_the_peer() -> None:
     client = Client()
 

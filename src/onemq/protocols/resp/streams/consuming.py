@@ -31,10 +31,10 @@ def known_consumer(session: "RespSession", group: Group, name: str) -> Member:
     core = session.service.core
     leased = group.config.lease_connection
     member = group.members.get(name)
-    if member is None or (leased and not member.leased):
+    if member is None or leased != member.leased:
         member = core.groups.join(group, name, leased)
     if leased:
-        session.on_lost[Lease(core, group.topic.name, group.name, name)] = None
+        session.on_lost[Lease(core, group.topic.id, group.name, name)] = None
     member.seen_ms = core.stage.now_ms
     return member
 
@@ -44,14 +44,14 @@ class Lease:
     """A consumer whose deliveries go back at once when its connection is gone."""
 
     core: Core = field(compare=False)
-    topic: str
+    topic_id: int
     group: str
     consumer: str
 
     def __call__(self) -> None:
-        topic = self.core.topics.find(self.topic)
+        topic = self.core.topics.by_id(self.topic_id)
         group = topic.groups.get(self.group) if topic is not None else None
-        if group is not None and self.core.stage.refusal is None:
+        if group is not None and group.config.lease_connection and self.core.stage.refusal is None:
             self.core.groups.leave(group, self.consumer, "the connection ended")
 
 
@@ -130,9 +130,11 @@ def history(
     if after >= ID_MAX:
         return entries
     own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
+    core = session.service.core
+    if group.policy is not None:
+        own = [each for each in own if not core.groups.bury_if_worn_out(cursor, each)]
     own = own[:count]
     records = stream.records_at(own)
-    core = session.service.core
     if records:
         again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
         core.groups.take(group, 0, consumer, core.stage.now_ms, again)

@@ -309,8 +309,9 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
         count = 0
     else:
         count = cursor.unacknowledged[offset].count
-        if group.policy is not None and cursor.unacknowledged[offset].member is not None:
-            return _fail(session, group, offset, mode)
+        if group.policy is not None:
+            waits_already = cursor.unacknowledged[offset].member is None
+            return waits_already or _fail(session, group, offset, mode)
         count = max(count - (mode == b"silent"), 0)
     if mode == b"fatal":
         count = COUNT_MAX

@@ -1,0 +1,105 @@
+"""docs/protocols/resp.md says what OneMQ does: its examples are run, its table compared with the code.
+
+The examples for redis-cli in README.md are run here, too.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX, RESP_BULK_BYTES_MAX
+from onemq.limits import RESP_REQUEST_BYTES_MAX as REQUEST_BYTES_MAX
+from onemq.protocols.resp.commands import COMMANDS
+from onemq.protocols.resp.version import REDIS_VERSION
+from tests.docs.resp_page import PAGE, Example, alike, blocks, command_table, serve
+from tests.process import Serve
+
+TEXT = PAGE.read_text()
+README = (PAGE.parents[2] / "README.md").read_text()
+
+needs_redis_cli = pytest.mark.skipif(
+    shutil.which("redis-cli") is None, reason="redis-cli is missing: apt-get install redis-tools"
+)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    with serve(tmp_path_factory.mktemp("page"), TEXT) as serving:
+        serving.wait_until_serving()
+        yield serving
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def check(port: int, text: str) -> None:
+    """Runs all examples in their order: later ones build on earlier ones."""
+    example = Example(port)
+    for block in blocks("redis", text):
+        assert alike(example.replayed(block)) == alike(block)
+
+
+@needs_redis_cli
+def test_redis_cli_shows_what_the_page_shows(broker: Serve) -> None:
+    check(broker.port, TEXT)
+
+
+@needs_redis_cli
+def test_redis_cli_shows_what_the_readme_shows(tmp_path: Path) -> None:
+    assert len(blocks("redis", README)) == 3
+    with Serve(tmp_path / "data") as serving:
+        serving.wait_until_serving()
+        check(serving.port, README)
+
+
+@pytest.mark.parametrize("example", blocks("python", TEXT))
+def test_the_python_examples_run(broker: Serve, example: str, tmp_path: Path) -> None:
+    file = tmp_path / "example.py"
+    file.write_text(example.replace("6379", str(broker.port)))
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    if "greetings" in example:
+        assert done.stdout == "greetings {'text': 'hello'}\n"
+    else:
+        assert broker.command("LLEN celery") == b":1\r\n"
+
+
+def test_the_table_has_the_commands_of_the_code() -> None:
+    written = re.search(r"<!-- commands -->\n(.*?)<!-- /commands -->", TEXT, re.DOTALL)
+    assert written is not None
+    assert written[1] == command_table(), "run: python -m tests.docs.resp_page"
+
+
+def test_what_is_called_unsupported_is_unknown(broker: Serve) -> None:
+    rows = [line for line in section("Not supported").splitlines() if line.endswith("| unknown command |")]
+    names = [name for row in rows for name in re.findall(r"`(.+?)`", row)]
+    assert len(names) > 30
+    assert {name.lower() for name in names}.isdisjoint(row.name for row in COMMANDS)
+    for name in names:
+        assert broker.command(name).startswith(b"-ERR unknown command '%b'" % name.encode())
+
+
+def test_the_numbers_are_those_of_the_code() -> None:
+    text = " ".join(section("Differences").split())
+    assert f"at most {NAME_BYTES_MAX} bytes" in text
+    assert f"An argument has at most {RESP_BULK_BYTES_MAX // MIB} MiB, a request {REQUEST_BYTES_MAX // MIB} MiB" in text
+    assert f"an entry {MESSAGE_BYTES_MAX // MIB} MiB unless" in text
+    assert f"(up to {MESSAGE_BYTES_CEILING // MIB} MiB)" in text
+    assert f"`redis_version:{REDIS_VERSION}`" in TEXT
+
+
+def test_every_link_leads_somewhere() -> None:
+    for file, anchor in re.findall(r"\]\(([^)#:]*)#?([^)]*)\)", TEXT):
+        target = PAGE.parent / file if file else PAGE
+        assert target.exists(), file
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}, anchor

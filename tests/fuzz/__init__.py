@@ -1,0 +1,1 @@
+"""Fuzz targets: from a seed to bytes that confuse, and what must hold whatever they are."""

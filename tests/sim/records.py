@@ -1,0 +1,22 @@
+"""What a partition stores, as it is."""
+
+from onemq.core.core import Core
+from onemq.core.topics import Topic
+from onemq.log.records import decode, walk
+from onemq.message import Record
+
+
+def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
+    """All records of a partition, as stored."""
+    partition = topic.partitions[number]
+    found: list[Record] = []
+    offset = partition.start
+    while offset < partition.end:
+        chunks: list[bytes] = []
+        core.reading.batches(partition, offset, 1 << 16, chunks.append)
+        if not chunks[0]:
+            break
+        for position, header in walk(chunks[0]):
+            found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
+            offset = header.next_offset
+    return found
