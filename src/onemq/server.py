@@ -195,8 +195,10 @@ async def _nothing_to_close() -> None:
 class Server:
     """A broker that listens. `start` it, `wait` until it is asked to stop, `stop` it."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, memory_bytes: Callable[[], int] | None = None) -> None:
+        """`memory_bytes` tells what memory the process has; without it, clients are told the most it has had."""
         self._config = config
+        self._memory_bytes = memory_bytes or memory_peak_bytes
         self._listeners: list[Listener] = []
         self._connections = Connections(config.server.max_connections)
         self._stop_asked = asyncio.Event()
@@ -235,7 +237,7 @@ class Server:
             connections_max=self._config.server.max_connections,
             connections=lambda: len(self._connections),
             memory_peak_bytes=memory_peak_bytes,
-            memory_bytes=memory_bytes,
+            memory_bytes=self._memory_bytes,
             bind=listen.host if listen is not None else "",
             folder=data if data == MEMORY else str(Path(data).absolute()),
             keys_sync=self._config.log.flush == "sync",
@@ -287,15 +289,6 @@ class Server:
     def _close_listeners(self) -> None:
         for listener in self._listeners:
             listener.close()
-
-
-def memory_bytes() -> int:
-    """The memory that the process has now; the most it has had, where the system does not tell."""
-    try:
-        pages = Path("/proc/self/statm").read_text().split()[1]
-    except OSError:
-        return memory_peak_bytes()
-    return int(pages) * resource.getpagesize()
 
 
 def memory_peak_bytes() -> int:

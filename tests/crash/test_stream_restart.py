@@ -11,9 +11,7 @@ from tests.crash.wire import Wire
 from tests.interop.streams_random import Step
 from tests.process import Serve
 
-ROUNDS = ("kill", "stop", "kill")
-"""Entries only, then a snapshot, then a snapshot and entries after it."""
-COMMANDS = 250
+COMMANDS = 200
 
 
 class Client(Wire):
@@ -41,11 +39,20 @@ def config_of(folder: Path, flush: str) -> str:
     return str(config)
 
 
-@pytest.mark.parametrize(("seed", "flush"), [(1, "sync"), (2, "async"), (3, "async")])
-def test_all_that_can_be_seen_is_the_same_after_every_restart(tmp_path: Path, seed: int, flush: str) -> None:
+@pytest.mark.parametrize(
+    ("seed", "flush", "ends"),
+    [
+        (1, "sync", ("kill", "stop", "kill")),  # entries only, a snapshot only, a snapshot and entries after it
+        (2, "async", ("stop", "kill")),
+        (3, "async", ("kill", "kill")),
+    ],
+)
+def test_all_that_can_be_seen_is_the_same_after_every_restart(
+    tmp_path: Path, seed: int, flush: str, ends: tuple[str, ...]
+) -> None:
     config, commands = config_of(tmp_path, flush), MoreCommands(seed)
     seen: dict[bytes, Any] = {}
-    for number, how in enumerate((*ROUNDS, "")):
+    for number, how in enumerate((*ends, "")):
         with Serve(tmp_path / "data", "--config", config) as broker:
             broker.wait_until_serving()
             client = Client(broker.port)

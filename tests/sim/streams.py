@@ -1,7 +1,7 @@
 """Streams in the simulation: random calls, what a stream's state is, and what must hold of it.
 
-Streams are topics with names of their own, to which only streams add: so ids must grow with offsets. Groups on
-them are also used by the calls that the simulation makes on all groups.
+Streams are topics with names of their own. Whoever adds to them, ids must grow with offsets. Groups on them are
+also used by the calls that the simulation makes on all groups.
 """
 
 from itertools import pairwise
@@ -40,9 +40,9 @@ class StreamCalls:
         """(topic, offset) -> (id, turn, whether a producer named it)"""
         self._deleted: dict[tuple[int, int], int] = {}
         """(topic, offset) -> turn"""
-        self._calls = [self._add, self._delete, self._trim, self._group, self._take, self._give_up, self._place,
-                       self._set, self._window, self._key]  # fmt: skip
-        self._weights = [40, 12, 5, 8, 8, 5, 6, 2, 2, 2]
+        self._calls = [self._add, self._send, self._delete, self._trim, self._group, self._take, self._give_up,
+                       self._place, self._set, self._window, self._key]  # fmt: skip
+        self._weights = [36, 4, 12, 5, 8, 8, 5, 6, 2, 2, 2]
 
     @property
     def _core(self) -> Core:
@@ -98,6 +98,18 @@ class StreamCalls:
     def _note(self, stream: Stream, offset: int, id: int, body: bytes, named: bool) -> None:
         self._world.note(stream.topic, 0, offset, body, stream.topic.sync or named)
         self._added[stream.topic.id, offset] = (id, self._world.turn + 1, named)
+
+    def _send(self) -> None:
+        """As other protocols do: now or later, without a thought of ids."""
+        stream, world = self._any(), self._world
+        if stream is not None and self._random.random() < 0.3:
+            body = world.body()
+            self._core.send(stream.topic.name, body, deliver_at_ms=world.now_ms + 2_000)
+            world.scheduled[body] = world.turn + 1
+        elif stream is not None:
+            body = world.body()
+            _, offset = self._core.send(stream.topic.name, body, number=0)
+            world.note(stream.topic, 0, offset, body, stream.topic.sync)
 
     def _delete(self) -> None:
         stream, random = self._any(), self._random

@@ -2,13 +2,15 @@
 
 import asyncio
 import gc
+import resource
 import signal
+from pathlib import Path
 
 import uvloop
 
 from onemq import logging
 from onemq.config import Config
-from onemq.server import Server, raise_file_limit
+from onemq.server import Server, memory_peak_bytes, raise_file_limit
 
 GC_THRESHOLDS = (100_000, 50, 1_000)
 """What lives long is frozen at the start and the rest is mostly bytes, which the collector need not see."""
@@ -23,7 +25,7 @@ def run(config: Config) -> None:
 
 
 async def _serve(config: Config) -> None:
-    server = Server(config)
+    server = Server(config, memory_bytes)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.ask_to_stop)
@@ -33,3 +35,12 @@ async def _serve(config: Config) -> None:
     gc.set_threshold(*GC_THRESHOLDS)
     await server.wait()
     await server.stop()
+
+
+def memory_bytes() -> int:
+    """The memory that the process has now; the most it has had, where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return memory_peak_bytes()
+    return int(pages) * resource.getpagesize()

@@ -104,6 +104,8 @@ class Core:
 
     def tick(self, now_ms: int) -> int | None:
         """Begins a turn: does what is due. Returns when it must be called again at the latest."""
+        if now_ms < self.stage.now_ms:
+            self.streams.clock_went_back()
         self.stage.now_ms = self.keys.now_ms = now_ms
         # First, while nothing is staged: what cleaning removes must not rest on what the log does not have yet.
         due_ms: int | None = self.housekeeping.tick(now_ms)

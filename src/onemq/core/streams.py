@@ -198,6 +198,11 @@ class Streams:
             return None
         return id_text(stream.next_id(now_ms))
 
+    def clock_went_back(self) -> None:
+        """Ids that are made of the time may be too low from now on."""
+        for stream in self._by_topic.values():
+            stream.partition.identify = self._identify
+
     def _put(self, partition: Partition) -> None:
         """The broker itself has added a message."""
         stream = self._by_topic.get(partition.topic_id)

@@ -189,3 +189,15 @@ def test_a_message_from_elsewhere_after_an_id_of_the_future(broker: Broker) -> N
     broker.send(b"other", topic="s")
     found = ids_of(stream)
     assert found == sorted(found)
+
+
+def test_a_message_from_elsewhere_after_the_clock_went_back(broker: Broker) -> None:
+    stream = make(broker)
+    broker.send(b"one", topic="s")
+    broker.now_ms -= 60_000
+    broker.send(b"two", b"three", topic="s")
+    assert ids_of(stream) == [id(NOW_MS), id(NOW_MS, 1), id(NOW_MS, 2)]
+    broker.now_ms += 120_000
+    broker.send(b"four", topic="s")
+    assert stream.last_id == id(NOW_MS + 60_000, 3)
+    assert [record[4] for record in stream.records(3)] == [()]

@@ -134,9 +134,7 @@ def ltrim(session: "RespSession", request: list[bytes]) -> bytes:
 def lpos(session: "RespSession", request: list[bytes]) -> bytes:
     """LPOS key element [RANK rank] [COUNT matches] [MAXLEN length]"""
     rank, count, length_max = 1, -1, 0
-    if len(request) % 2 == 0:
-        raise syntax_error()
-    for option, word in zip(request[3::2], request[4::2], strict=True):
+    for option, word in zip(request[3::2], request[4::2], strict=False):
         match option.upper():
             case b"RANK":
                 rank = _rank(word)
@@ -146,6 +144,8 @@ def lpos(session: "RespSession", request: list[bytes]) -> bytes:
                 length_max = at_least(0, word, "MAXLEN can't be negative")
             case _:
                 raise syntax_error()
+    if len(request) % 2 == 0:
+        raise syntax_error()
     found = session.service.core.keys.lists.position(
         request[1], request[2], rank, 1 if count < 0 else count, length_max
     )
@@ -196,12 +196,15 @@ def read_lmpop(request: list[bytes], at: int) -> tuple[list[bytes], bool, int]:
 
 
 def read_count(words: list[bytes]) -> int:
-    """What COUNT says behind the first word."""
+    """What COUNT says behind the first word. It is looked at before what follows it, as in Redis."""
     if len(words) == 1:
         return 1
-    if len(words) != 3 or words[1].upper() != b"COUNT":
+    if len(words) < 3 or words[1].upper() != b"COUNT":
         raise syntax_error()
-    return at_least(1, words[2], "count should be greater than 0")
+    count = at_least(1, words[2], "count should be greater than 0")
+    if len(words) > 3:
+        raise syntax_error()
+    return count
 
 
 def pop_from(session: "RespSession", key: bytes, left: bool, count: int) -> bytes | None:

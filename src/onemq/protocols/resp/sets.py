@@ -115,11 +115,13 @@ def sintercard(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def read_limit(words: list[bytes]) -> int:
-    """[LIMIT limit]; 0 is none."""
-    if len(words) % 2 or any(word.upper() != b"LIMIT" for word in words[::2]):
-        raise syntax_error()
-    limits = [at_least(0, word, "LIMIT can't be negative") for word in words[1::2]]
-    return limits[-1] if limits else 0
+    """[LIMIT limit]; 0 is none. Each is looked at before what follows it, as in Redis."""
+    limit = 0
+    for place in range(0, len(words), 2):
+        if words[place].upper() != b"LIMIT" or place + 1 == len(words):
+            raise syntax_error()
+        limit = at_least(0, words[place + 1], "LIMIT can't be negative")
+    return limit
 
 
 def _set(session: "RespSession", members: list[bytes]) -> bytes:

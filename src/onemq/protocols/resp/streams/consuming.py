@@ -109,15 +109,13 @@ def wait_for_new(
 def in_order(stream: Stream, cursor: Cursor, start: int, end: int = ID_MAX) -> list[int]:
     """The pending offsets of a group whose ids lie in an interval."""
     pending = sorted(cursor.unacknowledged)
-    if start > 1:
-        first = stream.find(start)
-        ghosts = cursor.ghosts
-        pending = [each for each in pending if (ghosts[each] >= start if each in ghosts else each >= first)]
-    if end < ID_MAX:
-        after = stream.find(end + 1)
-        ghosts = cursor.ghosts
-        pending = [each for each in pending if (ghosts[each] <= end if each in ghosts else each < after)]
-    return pending
+    if start <= 1 and end == ID_MAX:
+        return pending
+    first, after = stream.find(start), stream.find(end + 1)
+    ids = stream.ids_of(cursor, [each for each in pending if not stream.is_live(each)])
+    return [
+        each for each in pending if (start <= ids[each] <= end if each in ids else first <= each < after)
+    ]
 
 
 def history(
