@@ -1,5 +1,6 @@
 """What XREADGROUP hands out: new entries, a consumer's own pending ones, claimed ones; and XACK."""
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 ALL = 1 << 30
 _NAMES_MAX = 100_000
 """More entries than this with ids of their own are looked up when they are acknowledged."""
+_LATEST = b"\xff"
+"""After every time as text."""
 _ZERO, _ONE = replies.integer(0), replies.integer(1)
 
 
@@ -254,10 +257,9 @@ def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
     delivery = cursor.unacknowledged.get(offset)
     if delivery is None or delivery.times is None:
         return None
-    for first, time in reversed(delivery.times):
-        if offset >= first:
-            return offset if time == ms else None
-    return None
+    times = delivery.times
+    _, time = times[-1] if len(times) == 1 else times[bisect_right(times, (offset, _LATEST)) - 1]
+    return offset if time == ms else None
 
 
 def _other_offset(session: "RespSession", stream: Stream, group: Group, word: bytes) -> int | None:

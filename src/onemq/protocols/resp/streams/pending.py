@@ -58,8 +58,8 @@ def _summary(session: "RespSession", stream: Stream, group: Group) -> bytes:
     owners = [(name, held) for name, member in sorted(group.members.items()) if (held := pending_of(member))]
     return replies.array([
         replies.integer(len(pending)),
-        id_reply(min(ids.values())),
-        id_reply(max(ids.values())),
+        id_reply(min(ids.values(), default=0)),
+        id_reply(max(ids.values(), default=0)),
         replies.array([replies.array([replies.text(name), replies.text(str(held))]) for name, held in owners]),
     ])  # fmt: skip
 
@@ -210,7 +210,10 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
         if not stream.is_live(offset):
             gone.append(offset)
         elif is_idle(cursor.unacknowledged[offset], core.stage.now_ms, idle_ms):
-            record = stream.records_at([offset])[offset]
+            record = stream.records_at([offset]).get(offset)
+            if record is None:  # not deleted, but lost: a power cut took it, or it was not persistent
+                gone.append(offset)
+                continue
             known_consumer(session, group, consumer)
             if core.groups.claim(group, 0, [offset], consumer, counts=not only_ids):
                 claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
@@ -218,9 +221,9 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
     ids = stream.ids_of(cursor, [*gone, *left[:1]])
     core.groups.acknowledge(group, 0, gone)
     return replies.array([
-        id_reply(ids[left[0]] if left else 0),
+        id_reply(ids.get(left[0], 0) if left else 0),
         replies.array(claimed),
-        replies.array([id_reply(ids[offset]) for offset in gone]),
+        replies.array([id_reply(ids[offset]) for offset in gone if offset in ids]),
     ])  # fmt: skip
 
 
