@@ -63,6 +63,11 @@ class RequestDecoder:
         waiting = sum(map(len, self._chunks)) + len(self._chunk) - self._start
         return waiting + self._careful.buffered_bytes
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything that was received has become a request."""
+        return not (self._chunk or self._is_careful)
+
     def feed(self, data: bytes) -> None:
         if not data:
             return

@@ -201,6 +201,8 @@ class RespSession:
             if self._todo is not _NOTHING:
                 self._execute_todo()
             requests = self._decoder.decode(data) if data else self._next_requests()
+            if len(requests) == 1 and self._execute_single(requests[0]):
+                requests = self._next_requests()
             while requests:
                 self.service.commands_processed += len(requests)
                 if len(requests) < _RUN_MIN or not self._execute_run(requests):
@@ -221,7 +223,27 @@ class RespSession:
 
     def _next_requests(self) -> list[list[bytes]]:
         """What can be executed now."""
-        return [] if self._waiting or self.peer.congested else self._decoder.take()
+        return [] if self._waiting or self.peer.congested or self._decoder.is_empty else self._decoder.take()
+
+    def _execute_single(self, request: list[bytes]) -> bool:
+        """Executes the only request there is, which is the most common case; False if it is not that simple."""
+        command = self._commands.get(request[0])
+        if command is None or self.skipped_replies or not command.accepts(len(request)):
+            return False
+        self.service.commands_processed += 1
+        self.last_command = command
+        self._interrupted = False
+        try:
+            reply = command.handler(self, request)
+            if self.service.afterwards:
+                self.service.run_afterwards()
+        except OneMQError as error:
+            reply = self._refuse(error)
+        if reply and not self.skipped_replies:
+            self._output.append(reply)
+        elif self.skipped_replies > 0 and not self._waiting:
+            self.skipped_replies -= 1
+        return True
 
     def _execute_run(self, requests: list[list[bytes]]) -> bool:
         """Executes a pipeline of the same command at once; False if it is none, or not that simple."""
