@@ -62,10 +62,12 @@ def entries_of(cursor: Cursor, records: list[Record]) -> Entries:
     """Entries that were handed out just now. What is needed to know them by their ids when they are acknowledged
     is kept."""
     entries = Entries(records)
-    if records:
-        delivery = cursor.unacknowledged.get(records[0][0])
+    place = 0
+    while place < len(records):  # they may have been handed out in several deliveries, each of messages in a row
+        delivery = cursor.unacknowledged.get(records[place][0])
         if delivery is not None:
             delivery.times = entries.times
+        place += 1 if delivery is None else len(delivery.offsets)
     if entries.named:
         if len(cursor.names) > _NAMES_MAX:
             cursor.names.clear()
