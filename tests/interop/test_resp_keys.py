@@ -135,7 +135,7 @@ EXPIRY = """
     EXPIRE k 150 LT
     EXPIRE k 160 XX GT
     EXPIRE k 140 XX LT
-    EXPIRE k 140 gt gt
+    EXPIRE k 150 gt gt
     TTL k
     PERSIST k
     EXPIRE k 100 XX
