@@ -103,9 +103,9 @@ class Delivery:
         if member is not None:
             member.held[self] = None
 
-    def release(self) -> None:
-        """One of its messages is no longer in this delivery."""
-        self.left -= 1
+    def release(self, count: int = 1) -> None:
+        """So many of its messages are no longer in this delivery."""
+        self.left -= count
         if not self.left and self.member is not None:
             self.member.held.pop(self, None)
 

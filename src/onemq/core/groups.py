@@ -163,6 +163,10 @@ class Groups:
             self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
         return len(known)
 
+    def acknowledge_known(self, group: Group, number: int, offsets: list[int]) -> None:
+        """Those messages are done: ascending offsets, each of which is in flight."""
+        self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
+
     def acknowledge_one(self, group: Group, number: int, offset: int) -> bool:
         """That message is done, if it was not before. One after the other in one turn makes one entry."""
         cursor = group.cursors[number]
@@ -479,9 +483,15 @@ class Groups:
     def _apply_acknowledge(self, entry: Any) -> None:
         _, id, number, runs = entry
         cursor = self._by_id[id].cursors[number]
-        unacknowledged = cursor.unacknowledged
-        for offset in offsets_of(runs):
-            unacknowledged.pop(offset).release()
+        together, last = 0, None
+        for delivery in map(cursor.unacknowledged.pop, offsets_of(runs)):
+            if delivery is not last:
+                if last is not None:
+                    last.release(together)
+                together, last = 0, delivery
+            together += 1
+        if last is not None:
+            last.release(together)
         if cursor.ghosts:
             for offset in offsets_of(runs):
                 cursor.ghosts.pop(offset, None)

@@ -1,7 +1,7 @@
 """What XREADGROUP hands out: new entries, a consumer's own pending ones, claimed ones; and XACK."""
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -223,12 +223,13 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
         if offset is None or not core.groups.acknowledge_one(group, 0, offset):
             return _ZERO
         return _ONE
-    offsets = [_plain_offset(cursor, word) for word in request[3:]]
-    if None in offsets:
-        words = request[3:]
-        offsets = [_other_offset(session, stream, group, word) for word in words]
-    known = [offset for offset in offsets if offset is not None]
-    return replies.integer(core.groups.acknowledge(group, 0, known))
+    words = request[3:]
+    known = _plain_offsets(cursor, words)
+    if known is not None:
+        core.groups.acknowledge_known(group, 0, known)
+        return replies.integer(len(known))
+    found = [_other_offset(session, stream, group, word) for word in words]
+    return replies.integer(core.groups.acknowledge(group, 0, [offset for offset in found if offset is not None]))
 
 
 def acknowledge_many(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
@@ -241,13 +242,33 @@ def acknowledge_many(session: "RespSession", requests: list[list[bytes]]) -> byt
     group = group_of(stream, requests[0][2])
     if group is None:
         return None
-    cursor = group.cursors[0]
-    offsets = [_plain_offset(cursor, word) for word in columns[3]]
-    known = {offset for offset in offsets if offset is not None}
-    if len(known) != len(offsets):
+    known = _plain_offsets(group.cursors[0], columns[3])
+    if known is None:
         return None
-    core.groups.acknowledge(group, 0, list(known))
+    core.groups.acknowledge_known(group, 0, known)
     return _ONE * len(requests)
+
+
+def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:
+    """The offsets of pending entries whose ids are made of time and offset, ascending; None if that is not known of
+    all of them, or one comes twice."""
+    parts = b"-".join(words).split(b"-")
+    numbers = parts[1::2]
+    if len(parts) != 2 * len(words) or not b"".join(numbers).isdigit():
+        return None
+    offsets = list(map(int, numbers)) if all(numbers) else []
+    deliveries = set(map(cursor.unacknowledged.get, offsets))
+    if len(deliveries) == 1 and len(set(offsets)) == len(words):
+        delivery = deliveries.pop()
+        times = delivery.times if delivery is not None else None
+        if times is not None:
+            if len(times) == 1:
+                known = parts[::2].count(times[0][1]) == len(words)
+            else:
+                known = parts[::2] == [times[bisect_right(times, (each, _LATEST)) - 1][1] for each in offsets]
+            return sorted(offsets) if known else None
+    found = {offset for word in words if (offset := _plain_offset(cursor, word)) is not None}
+    return sorted(found) if len(found) == len(words) else None
 
 
 def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
