@@ -76,7 +76,7 @@ class Streams:
         if key in self._keys.expires_at_ms:
             self._keys.evict(key)
         stream = self._by_key.get(key)
-        if stream is None and self._keys.holds(key):
+        if (stream is None or key in self._keys.hidden_topics) and self._keys.holds(key):
             if type(self._keys.values[key]) is not TopicKey:
                 raise WrongType("Operation against a key holding the wrong kind of value")
             raise InvalidArgument(
@@ -155,6 +155,7 @@ class Streams:
             or now_ms < stream.plain_ms
             or longest + len(headers) > stream.topic.config.message_bytes_max
             or key in self._expires_at_ms
+            or key in self._keys.hidden_topics
             or self._watched
             or self._sending.refusal is not None
             or self._stage.refusal is not None

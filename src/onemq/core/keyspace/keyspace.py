@@ -249,6 +249,7 @@ class Keyspace(Table):
         """
         if state.get("version") != SNAPSHOT_VERSION:
             raise Corrupt(f"snapshot of the keyspace: unknown version {state.get('version')}")
+        self.hidden_topics.update(key for key in state["keys"] if key in self.values)
         self.values.update(zip(state["keys"], map(unpack, state["values"]), strict=True))
         self.deadlines.fill(dict(zip(state["expiring"], state["expires_at_ms"], strict=True)))
         self.order.renumber(state["next_number"], self.values)
@@ -267,7 +268,8 @@ class Keyspace(Table):
         for key in self.watched:
             if key in self.values:
                 self.changed(key)
-        for key in [key for key, value in self.values.items() if type(value) is TopicKey]:
+        topics = [key for key, value in self.values.items() if type(value) is TopicKey]
+        for key in (*topics, *self.hidden_topics):
             self.on_topic_removed(key)
         self.values.clear()
         self.deadlines.clear()

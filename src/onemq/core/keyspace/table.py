@@ -35,6 +35,9 @@ class Table:
         self.on_topic_renamed: Callable[[bytes, bytes], None] = _nobody_minds
         """Asked to rename the topic of a key over whatever is there; tells the keyspace by `topic_gone` and
         `topic_created`."""
+        self.hidden_topics: set[bytes] = set()
+        """Topics that another protocol, or the broker, made under a name that a key has: the key is what clients of
+        the keyspace see, until it goes."""
         self.now_ms = 0
         # Any, because `reading` and `writing` check what no type checker can: the class for the key.
         self.values: dict[bytes, Any] = {}
@@ -121,12 +124,17 @@ class Table:
         self.values.pop(key, None)
         if key in self.expires_at_ms:
             del self.expires_at_ms[key]
+        if key in self.hidden_topics:
+            self.hidden_topics.remove(key)
+            self.create(key, TOPIC_KEY)
 
     def topic_created(self, key: bytes) -> None:
         """There is a topic of that name now."""
         if key not in self.values:
             self.create(key, TOPIC_KEY)
             self.topic_changed(key)
+        elif type(self.values[key]) is not TopicKey:
+            self.hidden_topics.add(key)
 
     def topic_changed(self, key: bytes) -> None:
         """The messages or groups of a topic changed."""
@@ -135,6 +143,7 @@ class Table:
 
     def topic_gone(self, key: bytes) -> None:
         """There is no topic of that name any more."""
+        self.hidden_topics.discard(key)
         if type(self.values.get(key)) is TopicKey:
             del self.values[key]
             if key in self.expires_at_ms:

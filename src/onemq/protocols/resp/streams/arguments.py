@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from onemq.core.group import Group
 from onemq.core.stream import Stream
-from onemq.errors import NotFound
 from onemq.protocols.resp.errors import CommandError, not_an_integer
 from onemq.protocols.resp.numbers import parse_integer
 
@@ -77,9 +76,3 @@ def timeout_ms(text: bytes) -> int:
     if value < 0:
         raise CommandError("ERR timeout is negative")
     return value
-
-
-def check_group(core_groups_has: bool, name: str) -> None:
-    """Raises `NotFound` when a group went while someone used it."""
-    if not core_groups_has:
-        raise NotFound(f"the group {name!r} is gone")
