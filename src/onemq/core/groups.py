@@ -25,8 +25,8 @@ from onemq.core.entries import (
 )
 from onemq.core.group import BURYING, COUNT_MAX, GIVEN_UP, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
 from onemq.core.stage import Stage
+from onemq.core.timers import Timers
 from onemq.core.topics import Topic, Topics
-from onemq.core.wheel import Wheel
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, HISTORY_MAX, REASON_CHARACTERS_MAX
 from onemq.message import check_name
@@ -43,11 +43,8 @@ class Groups:
         self._topics = topics
         self._by_id: dict[int, Group] = {}
         self._next_id = 1
-        self._retries = Wheel()
-        self._retrying: dict[int, tuple[Cursor, int]] = {}
-        self._leases = Wheel()
-        self._leased: dict[int, Delivery] = {}
-        self._next_timer = 0
+        self._retries: Timers[tuple[Cursor, int]] = Timers()
+        self._leases: Timers[Delivery] = Timers()
         self.hot: dict[Group, None] = {}
         """Groups that may have something for those who wait."""
         self.bury: Bury = lambda cursor, offset, reason: None
@@ -278,17 +275,16 @@ class Groups:
 
     def tick(self, now_ms: int) -> int | None:
         """Retries that are due become ready, and overdue leases end. Returns when to come again."""
-        for id in self._retries.pop_due(now_ms, FIRE_PER_TICK_MAX):
-            cursor, offset = self._retrying.pop(id)
+        for cursor, offset in self._retries.pop_due(now_ms, FIRE_PER_TICK_MAX):
             delivery = cursor.unacknowledged.get(offset)
             gone = self._by_id.get(cursor.group.id) is not cursor.group
             if not gone and delivery is not None and delivery.member is None and READY < delivery.due_ms <= now_ms:
                 cursor.make_ready(offset)
                 self.hot[cursor.group] = None
-        for id in self._leases.pop_due(now_ms, FIRE_PER_TICK_MAX):
-            self._end_lease(self._leased.pop(id))
-        dues = [due for wheel in (self._retries, self._leases) if (due := wheel.next_due_ms(now_ms)) is not None]
-        return min(dues, default=None)
+        for overdue in self._leases.pop_due(now_ms, FIRE_PER_TICK_MAX):
+            self._end_lease(overdue)
+        dues = (self._retries.next_due_ms(now_ms), self._leases.next_due_ms(now_ms))
+        return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def _end_lease(self, delivery: Delivery) -> None:
         cursor = delivery.cursor
@@ -527,9 +523,7 @@ class Groups:
         if delivery.due_ms == READY:
             cursor.make_ready(offset)
         else:
-            self._next_timer += 1
-            self._retrying[self._next_timer] = (cursor, offset)
-            self._retries.add(delivery.due_ms, self._next_timer)
+            self._retries.add(delivery.due_ms, (cursor, offset))
 
     def _own(self, delivery: Delivery) -> None:
         """The messages belong to a member, for as long as its lease lasts, or to nobody, given up."""
@@ -537,9 +531,7 @@ class Groups:
         cursor.unacknowledged.update(dict.fromkeys(delivery.offsets, delivery))
         lease_ms = cursor.group.config.lease_ms
         if lease_ms and delivery.member is not None:
-            self._next_timer += 1
-            self._leased[self._next_timer] = delivery
-            self._leases.add(delivery.since_ms + lease_ms, self._next_timer)
+            self._leases.add(delivery.since_ms + lease_ms, delivery)
 
     def _bury_if_exhausted(self, cursor: Cursor, offset: int, reason: str) -> None:
         delivery = cursor.unacknowledged.get(offset)

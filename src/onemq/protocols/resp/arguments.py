@@ -1,17 +1,17 @@
-"""Arguments of commands on keys: read from words, or refused in Redis's words."""
+"""Arguments of commands: read from words, or refused in Redis's words."""
 
-from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error
+from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_float, parse_integer
 
 INTEGER_MAX = 2**63 - 1
 _NOT_POSITIVE = "value is out of range, must be positive"
 
 
-def integer(word: bytes) -> int:
-    """A signed integer of 64 bits."""
+def integer(word: bytes, problem: str = "value is not an integer or out of range") -> int:
+    """A signed integer of 64 bits; `problem` is what is wrong with any other word."""
     value = parse_integer(word)
     if value is None:
-        raise not_an_integer()
+        raise CommandError(f"ERR {problem}")
     return value
 
 

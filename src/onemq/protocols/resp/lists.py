@@ -17,41 +17,36 @@ _HEADERS_END = replies.BULK_HEADERS_END
 
 
 def lpush(session: "RespSession", request: list[bytes]) -> bytes:
-    core = session.service.core
-    if core.stage.refusal is not None:
-        core.check_writable()
-    length = core.keys.lists.push(request[1], [request[2]] if len(request) == 3 else request[2:], True)
-    return _SMALL[length] if length < _SMALL_END else replies.integer(length)
+    return _push(session, request, True)
 
 
 def rpush(session: "RespSession", request: list[bytes]) -> bytes:
+    return _push(session, request, False)
+
+
+def _push(session: "RespSession", request: list[bytes], left: bool) -> bytes:
     core = session.service.core
     if core.stage.refusal is not None:
         core.check_writable()
-    length = core.keys.lists.push(request[1], [request[2]] if len(request) == 3 else request[2:], False)
+    length = core.keys.lists.push(request[1], request[2:], left)
     return _SMALL[length] if length < _SMALL_END else replies.integer(length)
 
 
 def lpop(session: "RespSession", request: list[bytes]) -> bytes:
-    if len(request) != 2:
-        return _pop_some(session, request, True)
-    core = session.service.core
-    if core.stage.refusal is not None:
-        core.check_writable()
-    value = core.keys.lists.pop_one(request[1], True)
-    if value is None:
-        return session.replies.null
-    length = len(value)
-    return _HEADERS[length] + value + b"\r\n" if length < _HEADERS_END else replies.bulk(value)
+    return _pop(session, request, True)
 
 
 def rpop(session: "RespSession", request: list[bytes]) -> bytes:
+    return _pop(session, request, False)
+
+
+def _pop(session: "RespSession", request: list[bytes], left: bool) -> bytes:
     if len(request) != 2:
-        return _pop_some(session, request, False)
+        return _pop_some(session, request, left)
     core = session.service.core
     if core.stage.refusal is not None:
         core.check_writable()
-    value = core.keys.lists.pop_one(request[1], False)
+    value = core.keys.lists.pop_one(request[1], left)
     if value is None:
         return session.replies.null
     length = len(value)

@@ -8,11 +8,12 @@ from onemq.core.core import Core
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_text
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
 from onemq.protocols.resp.runs import alike_columns
-from onemq.protocols.resp.streams.arguments import existing_stream, integer, stream_of, stream_to_write
+from onemq.protocols.resp.streams.arguments import existing_stream, stream_of, stream_to_write
 from onemq.protocols.resp.streams.delay import due_time
-from onemq.protocols.resp.streams.fields import single_field_headers, to_message
+from onemq.protocols.resp.streams.fields import id_head, single_field_headers, to_message
 from onemq.protocols.resp.streams.ids import parse_id, parse_partial_id
 from onemq.protocols.resp.streams.removing import removal_of
 from onemq.protocols.resp.streams.trimming import Trimming
@@ -36,9 +37,8 @@ class _PlainIds:
 
     def reply(self, ms: int, offset: int) -> bytes:
         if ms != self._ms or not self._first <= offset <= self._last:
-            digits = len(b"%d" % offset)
-            self._ms, self._first, self._last = ms, 10 ** (digits - 1) if digits > 1 else 0, 10**digits - 1
-            self._head = b"$%d\r\n%d-" % (len(b"%d-" % ms) + digits, ms)
+            self._ms = ms
+            self._first, self._last, self._head = id_head(ms, offset)
         return b"%b%d\r\n" % (self._head, offset)
 
 

@@ -1,11 +1,11 @@
-"""What stream commands have in common: looking up streams and groups, numbers, options."""
+"""What stream commands have in common: looking up streams and groups, names, waiting times."""
 
 from typing import TYPE_CHECKING, NoReturn
 
 from onemq.core.group import Group
 from onemq.core.stream import Stream
-from onemq.protocols.resp.errors import CommandError, not_an_integer
-from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.errors import CommandError
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -62,17 +62,9 @@ def no_group(key: bytes, name: bytes, where: str = "") -> NoReturn:
     raise CommandError(f"NOGROUP No such key '{shown(key)}' or consumer group '{shown(name)}'{where}")
 
 
-def integer(text: bytes, error: str | None = None) -> int:
-    """A whole number, or an error."""
-    value = parse_integer(text)
-    if value is None:
-        raise CommandError(error) if error else not_an_integer()
-    return value
-
-
 def timeout_ms(text: bytes) -> int:
     """How long to wait, in milliseconds; 0: for ever."""
-    value = integer(text, "ERR timeout is not an integer or out of range")
+    value = integer(text, "timeout is not an integer or out of range")
     if value < 0:
         raise CommandError("ERR timeout is negative")
     return value

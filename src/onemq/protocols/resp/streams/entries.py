@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from onemq.core.stream_ids import id_of, id_text
 from onemq.message import STREAM_ID, Headers, Record
 from onemq.protocols.resp import replies
-from onemq.protocols.resp.streams.fields import BODY, FIELD, fields_reply
+from onemq.protocols.resp.streams.fields import BODY, FIELD, fields_reply, id_head
 
+_ENTRY = b"*2\r\n"
 _END = b"\r\n"
 _BODY_START = b"*2\r\n" + replies.bulk(BODY)
 
@@ -47,14 +48,14 @@ class Entries:
                 last_ms = -1
                 continue
             if ms != last_ms or not first <= offset <= last:
-                first, last, head = _head(ms, offset)
+                first, last, head = id_head(ms, offset)
                 if ms != last_ms:
                     last_ms = ms
                     self.times.append((offset, b"%d" % ms))
             if len(body) != size:
                 size = len(body)
                 middle = b"\r\n%b$%d\r\n" % (start, size)
-            parts += (head, b"%d" % offset, middle, body, _END)
+            parts += (_ENTRY, head, b"%d" % offset, middle, body, _END)
         self.count = count
 
     def _add_other(self, record: Record) -> None:
@@ -85,10 +86,3 @@ def _start_of_single(headers: Headers) -> bytes | None:
     if len(headers) > 1 or name != FIELD or note is None or not note.startswith(b"|"):
         return None
     return b"*2\r\n" + replies.bulk(note[1:])
-
-
-def _head(ms: int, offset: int) -> tuple[int, int, bytes]:
-    """How an entry begins, up to the number in its id, and the numbers for which that is so."""
-    digits = len(b"%d" % offset)
-    first = 10 ** (digits - 1) if digits > 1 else 0
-    return first, 10**digits - 1, b"*2\r\n$%d\r\n%d-" % (len(b"%d-" % ms) + digits, ms)

@@ -109,6 +109,13 @@ def entry_reply(record: Record) -> bytes:
     return b"*2\r\n%b%b" % (id_reply(id_of(record)), fields_reply(record))
 
 
+def id_head(ms: int, offset: int) -> tuple[int, int, bytes]:
+    """How the reply of an id `ms-offset` begins, up to the offset, and from where to where offsets are as long."""
+    digits = len(b"%d" % offset)
+    first = 10 ** (digits - 1) if digits > 1 else 0
+    return first, 10**digits - 1, b"$%d\r\n%d-" % (len(b"%d-" % ms) + digits, ms)
+
+
 def id_reply(id: int) -> bytes:
     """An id as a reply."""
     return replies.bulk(id_text(id))

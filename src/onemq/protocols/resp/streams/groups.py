@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from onemq.core.group import Group
 from onemq.core.stream import Stream
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError
-from onemq.protocols.resp.streams.arguments import integer, shown, stream_to_write, text_of
+from onemq.protocols.resp.streams.arguments import shown, stream_to_write, text_of
 from onemq.protocols.resp.streams.consuming import known_consumer
 from onemq.protocols.resp.streams.ids import parse_any_id, parse_id
 from onemq.protocols.resp.streams.pending import pending_of

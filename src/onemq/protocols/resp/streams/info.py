@@ -9,8 +9,9 @@ from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.core.window import DURATION_MS, NAMES_MAX, Window
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
-from onemq.protocols.resp.streams.arguments import existing_stream, integer, shown
+from onemq.protocols.resp.streams.arguments import existing_stream, shown
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.groups import named_group

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onemq.core.group import Group, Member
+from onemq.core.group import COUNT_MAX, Group, Member
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_integer
-from onemq.protocols.resp.streams.arguments import integer, shown, stream_and_group, text_of
+from onemq.protocols.resp.streams.arguments import shown, stream_and_group, text_of
 from onemq.protocols.resp.streams.consuming import in_order, is_idle, known_consumer
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.ids import parse_end, parse_id, parse_start
@@ -17,7 +18,6 @@ from onemq.protocols.resp.streams.ids import parse_end, parse_id, parse_start
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
-COUNT_MAX = 2**63 - 1
 _SCAN_PER_CLAIM = 10
 """XAUTOCLAIM looks at so many entries for each that it may claim."""
 
@@ -121,11 +121,11 @@ def _claim_options(words: list[bytes], now_ms: int) -> _Claim:
         elif name == b"justid":
             claim.only_ids, step = True, 1
         elif name == b"idle" and more:
-            claim.since_ms = now_ms - integer(words[place + 1], "ERR Invalid IDLE option argument for XCLAIM")
+            claim.since_ms = now_ms - integer(words[place + 1], "Invalid IDLE option argument for XCLAIM")
         elif name == b"time" and more:
-            claim.since_ms = integer(words[place + 1], "ERR Invalid TIME option argument for XCLAIM")
+            claim.since_ms = integer(words[place + 1], "Invalid TIME option argument for XCLAIM")
         elif name == b"retrycount" and more:
-            claim.count = integer(words[place + 1], "ERR Invalid RETRYCOUNT option argument for XCLAIM")
+            claim.count = integer(words[place + 1], "Invalid RETRYCOUNT option argument for XCLAIM")
         elif name == b"lastid" and more:
             claim.last_id = parse_id(words[place + 1])
         else:
@@ -140,7 +140,7 @@ def xclaim(session: "RespSession", request: list[bytes]) -> bytes:
     core = session.service.core
     core.check_writable()
     stream, group = stream_and_group(session, request[1], request[2])
-    idle_ms = max(integer(request[4], "ERR Invalid min-idle-time argument for XCLAIM"), 0)
+    idle_ms = max(integer(request[4], "Invalid min-idle-time argument for XCLAIM"), 0)
     ids: list[int] = []
     for word in request[5:]:
         try:
@@ -193,7 +193,7 @@ def _claim_one(
 def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
     core = session.service.core
     core.check_writable()
-    idle_ms = max(integer(request[4], "ERR Invalid min-idle-time argument for XAUTOCLAIM"), 0)
+    idle_ms = max(integer(request[4], "Invalid min-idle-time argument for XAUTOCLAIM"), 0)
     start = parse_start(request[5])
     count, only_ids = _autoclaim_options(request[6:])
     stream, group = stream_and_group(session, request[1], request[2])
@@ -232,7 +232,7 @@ def _autoclaim_options(words: list[bytes]) -> tuple[int, bool]:
     place = 0
     while place < len(words):
         if words[place].lower() == b"count" and place + 1 < len(words):
-            count = integer(words[place + 1], "ERR COUNT must be > 0")
+            count = integer(words[place + 1], "COUNT must be > 0")
             if not 1 <= count <= COUNT_MAX // 16:
                 raise CommandError("ERR COUNT must be > 0")
             place += 2

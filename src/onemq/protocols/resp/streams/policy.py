@@ -20,9 +20,10 @@ from onemq.core.group import GroupConfig
 from onemq.core.redelivery import FOR_EVER, NO_MAXIMUM, Backoff, Immediate, Redelivery, from_entry
 from onemq.core.stream import Stream
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_float
-from onemq.protocols.resp.streams.arguments import existing_stream, integer, text_of
+from onemq.protocols.resp.streams.arguments import existing_stream, text_of
 from onemq.units import format_duration, parse_duration_ms
 
 if TYPE_CHECKING:

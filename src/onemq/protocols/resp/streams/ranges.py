@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from onemq.core.stream_ids import id_of
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import syntax_error
-from onemq.protocols.resp.streams.arguments import integer, stream_of
+from onemq.protocols.resp.streams.arguments import stream_of
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.ids import parse_end, parse_start
 

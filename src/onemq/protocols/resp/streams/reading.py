@@ -11,10 +11,10 @@ from onemq.core.receiving import Handed
 from onemq.core.stream import Stream
 from onemq.errors import OneMQError, WrongType
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, error_line, syntax_error
 from onemq.protocols.resp.streams.arguments import (
     group_of,
-    integer,
     no_group,
     stream_of,
     text_of,
@@ -82,7 +82,7 @@ def _options(request: list[bytes], command: str) -> Options:
         elif name == b"claim" and left:
             _only_in_a_group("CLAIM", grouped)
             options.claim_idle_ms = integer(
-                request[place + 1], "ERR min-idle-time is not an integer or out of range"
+                request[place + 1], "min-idle-time is not an integer or out of range"
             )
             if options.claim_idle_ms < 0:
                 raise CommandError("ERR min-idle-time must be a positive integer")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from onemq.core.core import Core
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError
-from onemq.protocols.resp.streams.arguments import integer
 from onemq.protocols.resp.streams.ids import parse_id
 from onemq.protocols.resp.streams.removing import Removal, drop_references, is_referenced
 
