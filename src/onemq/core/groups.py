@@ -1,6 +1,5 @@
 """All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -20,37 +19,27 @@ from onemq.core.entries import (
     PASS,
     RETURN,
     SEEK,
-    offsets_of,
     runs_of,
 )
-from onemq.core.group import BURYING, COUNT_MAX, GIVEN_UP, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group import BURYING, READY, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group_table import GroupTable, held_by
 from onemq.core.stage import Stage
-from onemq.core.timers import Timers
-from onemq.core.topics import Topic, Topics
+from onemq.core.topics import Topics
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
-from onemq.limits import FIRE_PER_TICK_MAX, HISTORY_MAX, REASON_CHARACTERS_MAX
+from onemq.limits import FIRE_PER_TICK_MAX, REASON_CHARACTERS_MAX
 from onemq.message import check_name
 from onemq.units import DURATION_MS_MAX
 
 Bury = Callable[[Cursor, int, str], None]
 
 
-class Groups:
+class Groups(GroupTable):
     """The groups of all topics."""
 
     def __init__(self, stage: Stage, topics: Topics) -> None:
-        self._stage = stage
-        self._topics = topics
-        self._by_id: dict[int, Group] = {}
-        self._next_id = 1
-        self._retries: Timers[tuple[Cursor, int]] = Timers()
-        self._leases: Timers[Delivery] = Timers()
-        self.hot: dict[Group, None] = {}
-        """Groups that may have something for those who wait."""
+        super().__init__(stage, topics)
         self.bury: Bury = lambda cursor, offset, reason: None
         """Makes a message a dead letter (deadletters.py)."""
-        topics.on_delete.append(self._topic_deleted)
-        self._appliers = self.appliers()
 
     # Groups and members
 
@@ -60,14 +49,6 @@ class Groups:
         if group is None:
             raise NotFound(f"topic {topic!r} has no group {name!r}: create it first")
         return group
-
-    def by_id(self, id: int) -> Group:
-        """The group of an id, which must exist."""
-        return self._by_id[id]
-
-    def has(self, group: Group) -> bool:
-        """Whether the group still exists."""
-        return self._by_id.get(group.id) is group
 
     def check(self, group: Group) -> None:
         """Raises `NotFound` if the group is gone: whoever uses one may have held it for long."""
@@ -129,7 +110,7 @@ class Groups:
         if member is None:
             return 0
         reason = _told(reason)
-        given_back = _held(member)
+        given_back = held_by(member)
         self._do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
         for cursor, offset in given_back:
             self._bury_if_exhausted(cursor, offset, reason)
@@ -293,16 +274,6 @@ class Groups:
         late = [offset for offset in delivery.offsets if cursor.unacknowledged.get(offset) is delivery]
         self.fail(cursor.group, cursor.partition.number, late, "not acknowledged in time", delay_ms=0)
 
-    # Recovery
-
-    def clamp(self) -> None:
-        """Forgets messages that are gone: a power cut may have taken the last ones of async topics."""
-        for group in self._by_id.values():
-            for cursor in group.cursors:
-                cursor.settle_low()
-                cursor.trim(cursor.partition.start)
-                cursor.cut(cursor.partition.end)
-
     def end_last_run(self) -> None:
         """Ends the leases of the members of the last run, and buries what a crash kept from being buried."""
         for group in list(self._by_id.values()):
@@ -312,191 +283,10 @@ class Groups:
                 for offset in list(cursor.unacknowledged):
                     self._bury_if_exhausted(cursor, offset, "")
 
-    def appliers(self) -> dict[int, Callable[[Any], None]]:
-        """What applies each kind of entry."""
-        return {
-            GROUP_CREATE: self._apply_create,
-            GROUP_ALTER: self._apply_alter,
-            GROUP_DELETE: self._apply_delete,
-            SEEK: self._apply_seek,
-            JOIN: self._apply_join,
-            LEAVE: self._apply_leave,
-            DELIVER: self._apply_deliver,
-            PASS: self._apply_pass,
-            HAND: self._apply_hand,
-            CLAIM: self._apply_claim,
-            MOVE: self._apply_move,
-            ACKNOWLEDGE: self._apply_acknowledge,
-            RETURN: self._apply_return,
-        }
-
-    def dump(self) -> object:
-        """For the snapshot."""
-        return [self._next_id, [self._dump_group(group) for group in self._by_id.values()]]
-
-    def _dump_group(self, group: Group) -> list[object]:
-        members = [[member.name, member.leased] for member in group.members.values()]
-        cursors = [[cursor.next, self._dump_deliveries(cursor), cursor.last] for cursor in group.cursors]
-        return [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
-
-    def _dump_deliveries(self, cursor: Cursor) -> list[object]:
-        """Each delivery once, with the offsets that are still in it."""
-        together: dict[Delivery, list[int]] = {}
-        for offset, delivery in cursor.unacknowledged.items():
-            together.setdefault(delivery, []).append(offset)
-        return [
-            [each.member.name if each.member else None, each.since_ms, each.count, each.history, each.due_ms, offsets]
-            for each, offsets in together.items()
-        ]
-
-    def load(self, state: Any) -> None:
-        """The reverse of `dump`."""
-        next_id, groups = state
-        for id, topic, name, config, members, cursors in groups:
-            self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, *_ in cursors], config))
-            for member, leased in members:
-                self._apply_join((JOIN, id, member, leased))
-            for cursor, (_, deliveries, *last) in zip(self._by_id[id].cursors, cursors, strict=True):
-                cursor.last = last[0] if last else cursor.next
-                for fields in deliveries:
-                    self._load_delivery(cursor, *fields)
-                cursor.high = max(cursor.next, max(cursor.unacknowledged, default=-1) + 1)
-                cursor.settle_low()
-        self._next_id = next_id
-
-    def _load_delivery(
-        self, cursor: Cursor, member: str | None, since_ms: int, count: int, history: Any, due_ms: int, offsets: Any
-    ) -> None:
-        owner = cursor.group.members[member] if member is not None else None
-        attempts: tuple[Attempt, ...] = tuple(tuple(attempt) for attempt in history)
-        if owner is not None or due_ms == GIVEN_UP:
-            self._own(Delivery(cursor, owner, offsets, since_ms, count, attempts, due_ms))
-        else:
-            for offset in offsets:
-                self._park(offset, Delivery(cursor, None, [offset], since_ms, count, attempts, max(due_ms, READY)))
-
-    def release_all(self) -> None:
-        """Answers everyone who waits with nothing."""
-        for group in self._by_id.values():
-            self._release_waiting(group)
-
-    # Applying
-
     def _do(self, entry: tuple[Any, ...], group: Group) -> None:
         self._stage.check()
         self._appliers[entry[0]](entry)
         self._stage.entry(entry, group.topic.sync)
-
-    def _apply_create(self, entry: Any) -> None:
-        _, id, topic_id, name, positions, config = entry
-        topic = self._topics.by_id(topic_id)
-        assert topic is not None, "a group is created on a topic that exists"
-        group = Group(id, topic, name, msgspec.convert(config, GroupConfig))
-        for partition, position in zip(topic.partitions, positions, strict=True):
-            group.add_cursor(partition, position)
-        topic.groups[name] = self._by_id[id] = group
-        self._next_id = max(self._next_id, id + 1)
-
-    def _apply_alter(self, entry: Any) -> None:
-        self._by_id[entry[1]].set_config(msgspec.convert(entry[2], GroupConfig))
-
-    def _apply_delete(self, entry: Any) -> None:
-        group = self._by_id.pop(entry[1])
-        del group.topic.groups[group.name]
-        self.hot.pop(group, None)
-
-    def _topic_deleted(self, topic: Topic) -> None:
-        for group in topic.groups.values():
-            self._by_id.pop(group.id, None)
-            self.hot.pop(group, None)
-            self._release_waiting(group)
-
-    def _apply_seek(self, entry: Any) -> None:
-        _, id, number, offset = entry
-        self._by_id[id].cursors[number].seek(offset)
-
-    def _apply_join(self, entry: Any) -> None:
-        _, id, name, leased = entry
-        member = self._by_id[id].members.setdefault(name, Member(name, leased, self._stage.now_ms))
-        member.leased = leased
-
-    def _apply_leave(self, entry: Any) -> None:
-        _, id, name, now_ms, reason = entry
-        group = self._by_id[id]
-        member = group.members[name]
-        for cursor, offset in _held(member):
-            self._put_back(cursor, offset, READY, now_ms, reason, 0)
-        del group.members[name]
-
-    def _apply_deliver(self, entry: Any) -> None:
-        _, id, number, name, now_ms, next_offset, runs = entry
-        cursor = self._by_id[id].cursors[number]
-        if cursor.next < cursor.high:
-            self._release(cursor, offsets_of(runs) if runs else ())
-        cursor.next = cursor.last = next_offset
-        if runs:
-            self._own(Delivery(cursor, self._member(cursor.group, name), offsets_of(runs), now_ms, 1))
-
-    def _apply_pass(self, entry: Any) -> None:
-        _, id, number, next_offset = entry
-        self._by_id[id].cursors[number].next = next_offset
-
-    def _apply_hand(self, entry: Any) -> None:
-        _, id, number, name, now_ms, offsets, counts = entry
-        cursor = self._by_id[id].cursors[number]
-        alike: dict[tuple[int, tuple[Attempt, ...]], list[int]] = {}
-        for offset in offsets:
-            old = cursor.unacknowledged[offset]
-            old.release()
-            alike.setdefault((min(old.count + counts, COUNT_MAX), old.history), []).append(offset)
-        for (count, history), together in alike.items():
-            self._own(Delivery(cursor, self._member(cursor.group, name), together, now_ms, count, history))
-
-    def _apply_claim(self, entry: Any) -> None:
-        _, id, number, name, since_ms, offsets, counts = entry
-        cursor = self._by_id[id].cursors[number]
-        member = None if name is None else self._member(cursor.group, name)
-        for offset, count in zip(offsets, counts, strict=True):
-            old = cursor.unacknowledged.get(offset)
-            history = old.history if old is not None else ()
-            self._release(cursor, (offset,))
-            if member is None:
-                cursor.unacknowledged.pop(offset, None)  # the order tells who was given up first
-            self._own(Delivery(cursor, member, [offset], since_ms, count, history, GIVEN_UP))
-            cursor.reopen(offset)
-
-    def _release(self, cursor: Cursor, offsets: Iterable[int]) -> None:
-        """Those of the messages that are in flight are about to be handed out anew."""
-        for offset in offsets:
-            old = cursor.unacknowledged.get(offset)
-            if old is not None:
-                old.release()
-
-    def _apply_move(self, entry: Any) -> None:
-        _, id, number, offset = entry
-        self._by_id[id].cursors[number].move(offset)
-
-    def _apply_acknowledge(self, entry: Any) -> None:
-        _, id, number, runs = entry
-        cursor = self._by_id[id].cursors[number]
-        together, last = 0, None
-        for delivery in map(cursor.unacknowledged.pop, offsets_of(runs)):
-            if delivery is not last:
-                if last is not None:
-                    last.release(together)
-                together, last = 0, delivery
-            together += 1
-        if last is not None:
-            last.release(together)
-        if cursor.ghosts:
-            for offset in offsets_of(runs):
-                cursor.ghosts.pop(offset, None)
-
-    def _apply_return(self, entry: Any) -> None:
-        _, id, number, offsets, due_ms, now_ms, reason, uncount = entry
-        cursor = self._by_id[id].cursors[number]
-        for offset in offsets:
-            self._put_back(cursor, offset, due_ms, now_ms, reason, uncount)
 
     # Small steps
 
@@ -506,32 +296,6 @@ class Groups:
         self._do(entry, group)
         if due_ms == READY:
             self.hot[group] = None
-
-    def _put_back(self, cursor: Cursor, offset: int, due_ms: int, now_ms: int, reason: str, uncount: int) -> None:
-        old = cursor.unacknowledged[offset]
-        history = old.history
-        if reason:
-            owner = old.member.name if old.member else ""
-            history = (*history, (old.since_ms, owner, now_ms, reason))[-HISTORY_MAX:]
-        old.release()
-        self._park(offset, Delivery(cursor, None, [offset], now_ms, max(old.count - uncount, 0), history, due_ms))
-
-    def _park(self, offset: int, delivery: Delivery) -> None:
-        """The message belongs to nobody: ready at once, or when it is due."""
-        cursor = delivery.cursor
-        cursor.unacknowledged[offset] = delivery
-        if delivery.due_ms == READY:
-            cursor.make_ready(offset)
-        else:
-            self._retries.add(delivery.due_ms, (cursor, offset))
-
-    def _own(self, delivery: Delivery) -> None:
-        """The messages belong to a member, for as long as its lease lasts, or to nobody, given up."""
-        cursor = delivery.cursor
-        cursor.unacknowledged.update(dict.fromkeys(delivery.offsets, delivery))
-        lease_ms = cursor.group.config.lease_ms
-        if lease_ms and delivery.member is not None:
-            self._leases.add(delivery.since_ms + lease_ms, delivery)
 
     def _bury_if_exhausted(self, cursor: Cursor, offset: int, reason: str) -> None:
         delivery = cursor.unacknowledged.get(offset)
@@ -554,9 +318,6 @@ class Groups:
         delivery = cursor.unacknowledged.get(offset)
         return delivery is not None and delivery.member is not None
 
-    def _member(self, group: Group, name: str) -> Member:
-        return group.members.get(name) or group.members.setdefault(name, Member(name, False, self._stage.now_ms))
-
     def cursor(self, group: Group, number: int) -> Cursor:
         """The group's position on a partition. Raises `NotFound`, `InvalidArgument`."""
         self.check(group)
@@ -564,25 +325,10 @@ class Groups:
             raise InvalidArgument(f"topic {group.topic.name!r} has no partition {number}")
         return group.cursors[number]
 
-    def _release_waiting(self, group: Group) -> None:
-        waiting, group.waiting = group.waiting, OrderedDict()  # those who are told may ask again
-        for request in waiting:
-            request.finish()
-
 
 def _told(reason: str) -> str:
     """A reason as it is kept: not too long, and text that can be encoded."""
     return reason[:REASON_CHARACTERS_MAX].encode(errors="replace").decode()
-
-
-def _held(member: Member) -> list[tuple[Cursor, int]]:
-    """What a member has in flight."""
-    return [
-        (delivery.cursor, offset)
-        for delivery in member.held
-        for offset in delivery.offsets
-        if delivery.cursor.unacknowledged.get(offset) is delivery
-    ]
 
 
 def is_exhausted(cursor: Cursor, delivery: Delivery) -> bool:
