@@ -15,7 +15,7 @@ Record = tuple[int, int, bytes | None, bytes | None, Headers]
 """A stored message as the log hands it out: (offset, time in ms, key, value, headers). A plain tuple, since
 decoding is paid for every message."""
 
-# Reserved header names. Later fields (tag, priority, expiry, reply-to, correlation id) find their place here.
+# Reserved header names.
 ID = b"_id"
 """The message id, where it differs from what the place of the message says."""
 STREAM_ID = b"_sid"
@@ -27,8 +27,30 @@ TARGET = b"_to"
 TARGET_ID = b"_toid"
 """The id of that topic, which it keeps when it is renamed."""
 TARGET_PARTITION = b"_part"
+TAG = b"_tag"
+PRIORITY = b"_pri"
+"""0 to 9, where it is not the default."""
+EXPIRES = b"_exp"
+"""When the message is of no use any more, ms since 1970."""
+ORDER_KEY = b"_order"
+"""What decides on the partition and on the order, where that is not the key."""
+REPLY_TO = b"_reply"
+CORRELATION = b"_corr"
+CONTENT_TYPE = b"_type"
+"""What the body is: text, bytes or json; for the SDK and for people."""
+ENCODING = b"_enc"
+"""How the body was compressed by its sender, if it was."""
+BORN = b"_born"
+"""When the sender made the message, ms since 1970, by its own clock."""
+PRODUCER_GROUP = b"_pgroup"
+"""Who can say what became of a half message."""
+TRANSACTION = b"_tx"
 DEAD = b"_dead"
 """Why, whence and after what history a message became a dead letter: JSON."""
+
+
+PRIORITY_DEFAULT = 4
+PRIORITY_MAX = 9
 
 
 @dataclass(frozen=True, slots=True)
