@@ -79,3 +79,11 @@ PRODUCER_BATCHES_REMEMBERED = 5
 """Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000
 """A producer that sent nothing for so long is forgotten."""
+
+# Filters, search and trace.
+FILTER_CHARACTERS_MAX = 4096
+"""The text of one filter."""
+FILTER_DEPTH_MAX = 64
+"""How deep parentheses, signs and arithmetic of a filter may be nested."""
+FILTERS_KEPT = 256
+"""Compiled filters that are remembered."""
