@@ -60,13 +60,14 @@ class Housekeeping:
 
     def tick(self, now_ms: int) -> int:
         """Does what is due. Returns when to come again."""
-        for every_ms, work in self._rounds if self._stage.refusal is None else self._rounds[:1]:
+        rounds = self._rounds if self._stage.refusal is None else self._rounds[:1]
+        for every_ms, work in rounds:
             due_ms = self._next_ms.get(work, 0)
             # A clock that went back must not stop housekeeping until it has caught up.
             if now_ms >= due_ms or due_ms - now_ms > every_ms:
                 self._next_ms[work] = now_ms + every_ms
                 work(now_ms)
-        return min(self._next_ms.values())
+        return min(self._next_ms[work] for _, work in rounds)
 
     def _check_disk(self, now_ms: int) -> None:
         if self._log.failure is not None:

@@ -9,7 +9,7 @@ from onemq.core.housekeeping import CLEAN_ROUND_MS, DISK_CHECK_MS, ROUND_MS
 from onemq.core.redelivery import Immediate
 from onemq.core.start import FIRST
 from onemq.core.topics import SCHEDULE_NAME
-from onemq.errors import DiskFull
+from onemq.errors import DiskFull, ReadOnly
 from tests.sim.disk import SimDisk
 from tests.unit.core.broker import (
     DAY_MS,
@@ -402,3 +402,14 @@ def test_housekeeping_does_not_disturb_those_who_wait(make: Callable[..., Broker
         broker.pass_ms(MINUTE_MS)
     broker.send(b"x")
     assert answers.told == {"a": [b"x"]}
+
+
+def test_a_broker_that_only_reads_does_not_ask_for_rounds_that_it_skips() -> None:
+    broker = in_memory()
+    broker.pass_ms(ROUND_MS)
+    broker.log.failure = ReadOnly("the disk is gone")
+    for _ in range(3):
+        broker.pass_ms(ROUND_MS)
+    due_ms = broker.core.tick(broker.now_ms)
+    assert due_ms is not None
+    assert due_ms > broker.now_ms
