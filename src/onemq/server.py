@@ -60,10 +60,10 @@ class Broker:
 # The broker.
 
 
-def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
+def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) -> Broker:
     """Opens the data folder, or a log in memory, and recovers. Fails with FolderError, ConfigError."""
     if config.log.data == MEMORY:
-        return _recovered(config, MemoryLog(), "nothing is kept", _nothing_to_close)
+        return _recovered(config, MemoryLog(), now_ms, "nothing is kept", _nothing_to_close)
     folder = Path(config.log.data)
     disk, lock = OsDisk(folder), FolderLock(folder)
     try:
@@ -84,7 +84,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
     )
     try:
         found = _describe(log.open())
-        broker = _recovered(config, log, found, lambda: _close(broker.core, log, lock, threads))
+        broker = _recovered(config, log, now_ms, found, lambda: _close(broker.core, log, lock, threads))
     except BaseException:
         threads.stop()
         lock.release()
@@ -92,7 +92,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop) -> Broker:
     return broker
 
 
-def _recovered(config: Config, log: Log, recovery: str, close: Close) -> Broker:
+def _recovered(config: Config, log: Log, now_ms: int, recovery: str, close: Close) -> Broker:
     core = Core(
         log,
         disk_watermark=config.log.disk_watermark,
@@ -100,7 +100,7 @@ def _recovered(config: Config, log: Log, recovery: str, close: Close) -> Broker:
         keys_sync=config.log.flush == "sync",
         on_trouble=_logger.error,
     )
-    core.recover(wall_clock_ms())
+    core.recover(now_ms)
     if core.read_only is None:
         for name, settings in config.topics.items():
             _apply_topic(core, config, name, settings)
@@ -195,9 +195,15 @@ async def _nothing_to_close() -> None:
 class Server:
     """A broker that listens. `start` it, `wait` until it is asked to stop, `stop` it."""
 
-    def __init__(self, config: Config, memory_bytes: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        memory_bytes: Callable[[], int] | None = None,
+        clock_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
         """`memory_bytes` tells what memory the process has; without it, clients are told the most it has had."""
         self._config = config
+        self._clock_ms = clock_ms
         self._memory_bytes = memory_bytes or memory_peak_bytes
         self._listeners: list[Listener] = []
         self._connections = Connections(config.server.max_connections)
@@ -211,11 +217,11 @@ class Server:
         try:
             if resp_address is not None:
                 self._listeners.append(Listener("resp", resp_address))
-            self._broker = open_broker(self._config, loop)
+            self._broker = open_broker(self._config, loop, self._clock_ms())
         except BaseException:
             self._close_listeners()
             raise
-        self._turns = Turns(self._broker.core, loop, on_broken=self._broken)
+        self._turns = Turns(self._broker.core, loop, clock_ms=self._clock_ms, on_broken=self._broken)
         self._turns.begin()
         for listener in self._listeners:
             resp = RespService(
@@ -231,7 +237,7 @@ class Server:
         return ServerFacts(
             run_id=secrets.token_hex(20),
             process_id=os.getpid(),
-            started_ms=wall_clock_ms(),
+            started_ms=self._clock_ms(),
             port=port,
             config_file=self._config.file,
             connections_max=self._config.server.max_connections,
@@ -260,6 +266,10 @@ class Server:
     def addresses(self) -> dict[str, list[str]]:
         """Where each protocol listens, `host:port`."""
         return {listener.protocol: listener.addresses for listener in self._listeners}
+
+    async def catch_up(self) -> None:
+        """To be called when the clock has jumped: what is due by now has been done when this returns."""
+        await self._turns.catch_up()
 
     async def wait(self) -> None:
         """Returns when `ask_to_stop` was called, or the broker cannot go on."""

@@ -15,7 +15,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "onemq"
 
 VOCABULARY = ("onemq", "message", "errors", "limits", "config", "units", "logging")
-LADDER = ("log", "core", "protocols", "net", "server", "client", "spark", "console", "cli", "__main__")
+LADDER = ("log", "core", "protocols", "net", "server", "embedded", "testing", "pytest_plugin", "client", "spark",
+          "console", "cli", "__main__")  # fmt: skip
 ORDER = dict.fromkeys(VOCABULARY, 0) | {name: height for height, name in enumerate(LADDER, start=1)}
 
 NETWORK = {"asyncio", "socket", "socketserver", "selectors", "select", "ssl", "uvloop"}

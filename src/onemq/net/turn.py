@@ -86,6 +86,7 @@ class Turns:
         self._clock_ms = clock_ms
         self._on_broken = on_broken
         self._now_ms = 0
+        self._due_ms: int | None = None
         self._begun = False
         self._active = False  # somebody asked for something: more than the timer's look at the clock
         self._end_is_scheduled = False
@@ -131,6 +132,17 @@ class Turns:
             self._quiet_waiters.append(waiter)
             await waiter
 
+    async def catch_up(self) -> None:
+        """The clock has jumped: does everything that is due by now, and waits until all of it has left."""
+        while True:
+            if self._begun:
+                self._end()
+            self._now_ms = 0
+            self._begin()
+            await self.quiet()
+            if self._due_ms is None or self._due_ms > self._clock_ms():
+                return
+
     def _is_busy(self) -> bool:
         return bool(self._begun or self._touched or self._unfinished)
 
@@ -150,6 +162,7 @@ class Turns:
         except Exception:
             due_ms = now_ms + TICK_INTERVAL_MAX_MS
             self._note_bug("tick")
+        self._due_ms = due_ms
         if due_ms is not None:
             self._wake_in(due_ms - now_ms)
 

@@ -302,3 +302,32 @@ def test_quiet_waits_for_the_running_turn_and_the_unfinished_ones() -> None:
         turns.stop()
 
     asyncio.run(scenario())
+
+
+# A clock that jumps.
+
+
+def test_catching_up_goes_on_until_nothing_is_due() -> None:
+    async def test() -> None:
+        core, now_ms = FakeCore(), 1_000
+        turns = Turns(core, asyncio.get_running_loop(), clock_ms=lambda: now_ms)
+        core.due_ms = now_ms
+        core.at_settle = lambda: setattr(core, "due_ms", now_ms + 1 if len(core.ticks) > 2 else now_ms)
+        await turns.catch_up()
+        assert core.ticks == [1_000] * 4
+        turns.stop()
+
+    asyncio.run(test())
+
+
+def test_catching_up_ends_a_turn_that_began_before_the_jump() -> None:
+    async def test() -> None:
+        core, times = FakeCore(), [1_000]
+        turns = Turns(core, asyncio.get_running_loop(), clock_ms=lambda: times[-1])
+        turns.begin()
+        times.append(9_000)
+        await turns.catch_up()
+        assert core.ticks == [1_000, 9_000]
+        turns.stop()
+
+    asyncio.run(test())
