@@ -123,3 +123,9 @@ class TooManyConnections(OneMQError):
 
     code = "too-many-connections"
     closes = True
+
+
+class BadBody(OneMQError):
+    """The body of a message is not what its reader asks for, or a value cannot be made a body."""
+
+    code = "body"
