@@ -28,6 +28,15 @@ RESP_NAMES_BYTES_MAX = 64 * MIB
 """The keys that one connection watches, or the channels it listens to, with about 200 bytes more for each."""
 RESP_LISTENER_BYTES_MAX = 32 * MIB
 """Output that a client with subscriptions has not taken; above it the client is cut off."""
+MQ_MEMBERS_MAX = 10_000
+"""Members of groups that one connection can be."""
+MQ_COUNT_MAX = 10_000
+"""Messages that one command asks for."""
+MQ_CREDIT_MAX = 1_000_000
+"""Messages that a subscription may have unacknowledged."""
+MQ_PUSH_MESSAGES_MAX = 512
+MQ_PUSH_BYTES = 256 * KIB
+"""What one push holds at most, and about how much if messages are large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 def id_of(topic_id: int, partition: int, record: Record) -> str:
     """The id of a stored message. It never changes, wherever the message moves."""
     stored = header(record[4], ID) if record[4] else None
-    return message_id(topic_id, partition, record[0]) if stored is None else stored.decode()
+    return message_id(topic_id, partition, record[0]) if stored is None else stored.decode(errors="replace")
 
 
 def check_name(what: str, name: str) -> str:

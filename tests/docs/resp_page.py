@@ -33,6 +33,7 @@ FAMILIES = {
     "scripting": "scripts",
     "connection": "the connection",
     "server": "the server",
+    "mq": "message queues",
 }
 _TABLE = re.compile(r"(?<=<!-- commands -->\n).*?(?=<!-- /commands -->)", re.DOTALL)
 _EXAMPLE = re.compile(r"(?<=```redis\n).*?(?=```)", re.DOTALL)

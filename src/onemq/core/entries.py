@@ -40,6 +40,8 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
 Runs are flat pairs: first, last, first, last, ...
 """
 
+from collections.abc import Sequence
+
 TOPIC_CREATE = 1
 TOPIC_ALTER = 2
 TOPIC_DELETE = 3
@@ -72,7 +74,7 @@ STREAM_PRODUCED = 54
 STREAM_WINDOW = 55
 
 
-def runs_of(offsets: list[int]) -> list[int]:
+def runs_of(offsets: Sequence[int]) -> list[int]:
     """Ascending offsets as runs."""
     first, last = offsets[0], offsets[-1]
     if last - first == len(offsets) - 1:

@@ -63,7 +63,7 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Member:
     """A receiver with a name."""
 
-    __slots__ = ("held", "leased", "name", "seen_ms")
+    __slots__ = ("held", "in_flight", "leased", "name", "seen_ms")
 
     def __init__(self, name: str, leased: bool, seen_ms: int) -> None:
         self.name = name
@@ -72,6 +72,8 @@ class Member:
         self.leased = leased
         """Whether its deliveries go back when its connection ends."""
         self.held: dict[Delivery, None] = {}
+        self.in_flight = 0
+        """How many messages it has."""
 
 
 class Delivery:
@@ -102,12 +104,16 @@ class Delivery:
         """For a protocol that knows messages by their times: (offset from which on, time)."""
         if member is not None:
             member.held[self] = None
+            member.in_flight += self.left
 
     def release(self, count: int = 1) -> None:
         """So many of its messages are no longer in this delivery."""
         self.left -= count
-        if not self.left and self.member is not None:
-            self.member.held.pop(self, None)
+        member = self.member
+        if member is not None:
+            member.in_flight -= count
+            if not self.left:
+                member.held.pop(self, None)
 
 
 class Cursor:

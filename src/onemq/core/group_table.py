@@ -48,6 +48,10 @@ class GroupTable:
         """The group of an id, which must exist."""
         return self._by_id[id]
 
+    def find(self, id: int) -> Group | None:
+        """The group of an id, if it still exists."""
+        return self._by_id.get(id)
+
     def has(self, group: Group) -> bool:
         """Whether the group still exists."""
         return self._by_id.get(group.id) is group

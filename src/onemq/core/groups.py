@@ -1,6 +1,6 @@
 """All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -141,7 +141,7 @@ class Groups(GroupTable):
             self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
         return len(known)
 
-    def acknowledge_known(self, group: Group, number: int, offsets: list[int]) -> None:
+    def acknowledge_known(self, group: Group, number: int, offsets: Sequence[int]) -> None:
         """Those messages are done: ascending offsets, each of which is in flight."""
         self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
 
@@ -192,6 +192,18 @@ class Groups(GroupTable):
         if held:
             self._return(cursor, held, READY, "", uncount=1)
         return len(held)
+
+    def extend(self, group: Group, number: int, offsets: Iterable[int]) -> int:
+        """The leases of those deliveries begin anew; who has them and how often they were tried stays."""
+        cursor = self.cursor(group, number)
+        by_member: dict[str, list[int]] = {}
+        for offset in sorted(set(offsets)):
+            delivery = cursor.unacknowledged.get(offset)
+            if delivery is not None and delivery.member is not None:
+                by_member.setdefault(delivery.member.name, []).append(offset)
+        for member, held in by_member.items():
+            self.hand(cursor, member, held, counts=False)
+        return sum(map(len, by_member.values()))
 
     def reject(self, group: Group, number: int, offset: int, reason: str) -> bool:
         """That message is a dead letter now, whatever the policy says."""
@@ -287,6 +299,8 @@ class Groups(GroupTable):
         self._stage.check()
         self._appliers[entry[0]](entry)
         self._stage.entry(entry, group.topic.sync)
+        if group.waiting:  # one of them may take more now
+            self.hot[group] = None
 
     # Small steps
 

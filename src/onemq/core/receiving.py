@@ -27,7 +27,9 @@ BUSY_WAIT_MS = 1_000
 class Receive:
     """One request for messages. Its answer comes once, at once or later."""
 
-    __slots__ = ("answered", "got", "group", "in_flight", "member", "most", "number", "then")
+    __slots__ = (
+        "_bytes", "_measured", "allowance", "answered", "got", "group", "in_flight", "member", "most", "number", "then",
+    )  # fmt: skip
 
     def __init__(
         self, group: Group, member: str, most: int, then: Callable[[list[Handed]], None], number: int | None
@@ -40,8 +42,20 @@ class Receive:
         """The only partition to look at, if not all."""
         self.in_flight = True
         """Whether what it gets must be acknowledged; else it is done when it is handed out."""
+        self.allowance: Callable[[], int] | None = None
+        """Says how many it takes now, where that changes while it waits. Such a request is answered when it has
+        `RECEIVE_BYTES_MAX`, too."""
         self.got: list[Handed] = []
         self.answered = False
+        self._measured = self._bytes = 0
+
+    def is_full(self) -> bool:
+        """Whether no more is read for it, because of the size of what it has."""
+        if self.allowance is None:
+            return False
+        self._bytes += sum(len(record[3] or b"") for _, record, _ in self.got[self._measured :])
+        self._measured = len(self.got)
+        return self._bytes >= RECEIVE_BYTES_MAX
 
     def finish(self) -> None:
         """Answers with what is there."""
@@ -76,6 +90,7 @@ class Receiving:
         wait_until_ms: int | None = None,
         number: int | None = None,
         in_flight: bool = True,
+        allowance: Callable[[], int] | None = None,
     ) -> Receive:
         """Asks for up to `most` messages of a group. Without anything to hand out, the request waits
         until a time, or is answered with nothing."""
@@ -83,6 +98,7 @@ class Receiving:
         self._stage.check()
         request = Receive(group, member, most, then, number)
         request.in_flight = in_flight
+        request.allowance = allowance
         if group not in self._settling or wait_until_ms is None:
             self._settle_group(group)
             self._serve(request)
@@ -181,12 +197,19 @@ class Receiving:
 
     def _serve(self, request: Receive) -> None:
         """Hands out what is there now."""
+        if request.allowance is not None:
+            request.most = request.allowance()
+            if request.most <= 0:
+                return
         for cursor in self._cursors(request):
             while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
             while cursor.has_fresh and len(request.got) < request.most:
-                if not cursor.ahead and not self._read_ahead(cursor, request):
-                    break
+                if not cursor.ahead:
+                    if request.is_full():
+                        return
+                    if not self._read_ahead(cursor, request):
+                        break
                 self._hand_fresh(request, cursor)
             if len(request.got) >= request.most:
                 return

@@ -1,17 +1,31 @@
 """Sending: messages go to the partitions' stage, one by one or as ready-made batches."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
+from onemq.core.foreign import checked_records
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
-from onemq.log.records import NO_HEADERS, check_ready_made, with_header
-from onemq.message import STREAM_ID
+from onemq.log.records import NO_HEADERS, BatchHeader, check_ready_made, encode_headers, stamped, with_header
+from onemq.message import STREAM_ID, Record
 
 ProducerSequence = tuple[int, int, int]
 """(producer id, epoch, sequence)"""
+Place = tuple[int, int, int, int, int, int]
+"""(producer id, epoch, topic, partition, first sequence, last sequence)"""
+
+
+class Appended(NamedTuple):
+    """What became of a batch."""
+
+    offset: int
+    """Of its first message."""
+    messages: int
+    repeated: bool
+    """Whether it was there already."""
 
 
 def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> int:
@@ -96,18 +110,59 @@ class Sending:
         if len(batch) > topic.config.message_bytes_max:
             raise TooLarge(f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes")
         partition = topic.choose(None, number)
-        idempotent = header.producer_id >= 0 and header.base_sequence >= 0
-        last = header.base_sequence + header.last_offset_delta & 0x7FFFFFFF
-        place = (header.producer_id, header.producer_epoch, topic.id, number, header.base_sequence, last)
-        if idempotent:
-            known = self._producers.repeated(*place)
-            if known is not None:
-                return known
+        place = self._known_place(topic, partition, header)
+        if isinstance(place, int):
+            return place
         offset = partition.add_batch(batch, header.last_offset_delta + 1)
         self._stage.message(partition)
-        if idempotent:
+        if place is not None:
             self._producers.produced(*place, offset, partition.sync)
         return offset
+
+    def append(self, topic: Topic, number: int, batch: bytes, producer: ProducerSequence | None = None) -> Appended:
+        """Stages a batch that a producer sealed, with the time of this turn. Its records are checked, since a broken
+        one would stay in the way of all readers. `producer` takes the place of what the batch says of it."""
+        self.check()
+        if len(batch) > topic.config.message_bytes_max:
+            raise TooLarge(
+                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(batch)}"
+            )
+        header = check_ready_made(batch)
+        if producer is not None:
+            id, epoch, sequence = producer
+            header = header._replace(producer_id=id, producer_epoch=epoch, base_sequence=sequence)
+        records = checked_records(batch, header)
+        partition = topic.choose(None, number)
+        place = self._known_place(topic, partition, header)
+        if isinstance(place, int):
+            return Appended(place, len(records), True)
+        if partition.identify is not None and partition.identify(partition) is not None:
+            offset = self._append_identified(partition, records)
+        else:
+            offset = partition.add_batch(stamped(batch, header, self._stage.now_ms), len(records))
+            self._stage.message(partition)
+        if place is not None:
+            self._producers.produced(*place, offset, partition.sync)
+        return Appended(offset, len(records), False)
+
+    def _append_identified(self, partition: Partition, records: list[Record]) -> int:
+        """Stages records one by one, since each needs an id of its own in its stream."""
+        first = partition.end
+        for _, _, key, body, headers in records:
+            self._stage.message(partition)
+            encoded = _identified(partition, encode_headers(headers))
+            partition.add(self._stage.now_ms, key, body, encoded, persistent=True)
+        return first
+
+    def _known_place(self, topic: Topic, partition: Partition, header: BatchHeader) -> "Place | int | None":
+        """Where an idempotent producer's batch belongs in its sequence, or the offset that it has already."""
+        if header.producer_id < 0 or header.base_sequence < 0:
+            return None
+        last = header.base_sequence + header.last_offset_delta & 0x7FFFFFFF
+        place = (header.producer_id, header.producer_epoch, topic.id, partition.number, header.base_sequence, last)
+        known = self._producers.repeated(*place)
+        return place if known is None else known
 
     def _send_once(
         self,
@@ -123,6 +178,8 @@ class Sending:
         known = self._producers.repeated(id, epoch, topic.id, partition.number, sequence, sequence)
         if known is not None:
             return known
+        if partition.identify is not None:
+            headers = _identified(partition, headers)
         self._stage.message(partition)
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent)
         self._producers.produced(id, epoch, topic.id, partition.number, sequence, sequence, offset, partition.sync)

@@ -47,6 +47,9 @@ LENGTH_PREFIX_BYTES = 12
 MAGIC = 2
 NOT_PERSISTENT = 1 << 14
 COMPRESSION_MASK = 7
+STAMPED = 1 << 3
+"""All records have the time at which the batch was stored, its maximum timestamp (Kafka's LogAppendTime)."""
+TRANSACTIONAL, CONTROL = 1 << 4, 1 << 5
 NO_HEADERS = b"\x00"
 
 _PREFIX = Struct(">qiiBI")
@@ -236,6 +239,14 @@ def check_ready_made(batch: bytes) -> BatchHeader:
     return header
 
 
+def stamped(batch: bytes, header: BatchHeader, now_ms: int) -> bytes:
+    """The batch as of now: its records have this time, whatever their producer wrote. Its producer, epoch and
+    sequence are those of the header that is given."""
+    attributes = header.attributes | STAMPED
+    checked = _CHECKED.pack(attributes, header.last_offset_delta, now_ms, now_ms, *header[9:]) + batch[HEADER_BYTES:]
+    return _PREFIX.pack(header.base_offset, header.length, 0, MAGIC, crc32c(checked)) + checked
+
+
 def _gunzip(records: bytes) -> bytes:
     try:
         return gzip.decompress(records)
@@ -292,6 +303,9 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
     """The records from a position on. Paid for every message that is read: hence numbers of one and two bytes, which
     nearly all are, are read in place, and a record that looks like the one before it is not taken apart."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp_ms
+    is_stamped = header.attributes & STAMPED
+    if is_stamped:
+        base_timestamp = header.max_timestamp_ms
     size = len(data)
     records: list[Record] = []
     left = header.record_count
@@ -310,7 +324,7 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
         position += 1  # attributes
         if data[position]:
             delta, position = _read_varint(data, position)
-            timestamp = base_timestamp + delta
+            timestamp = base_timestamp if is_stamped else base_timestamp + delta
         else:
             timestamp = base_timestamp
             position += 1

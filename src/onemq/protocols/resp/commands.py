@@ -15,6 +15,7 @@ from onemq.protocols.resp import (
     introspection,
     keys,
     lists,
+    mq,
     objects,
     pubsub,
     scanning,
@@ -50,6 +51,7 @@ COMMANDS: tuple[Command, ...] = (
     *combining.COMMANDS,
     *scanning.COMMANDS,
     *streams.COMMANDS,
+    *mq.COMMANDS,
     *scripts.COMMANDS,
 )
 

@@ -113,6 +113,8 @@ def reset(session: "RespSession", request: list[bytes]) -> bytes:
     leave(session)
     if session.subscriptions is not None:
         session.subscriptions.end()
+    if session.mq is not None:
+        session.mq.end()
     session.replies = replies.RESP2
     session.name = b""
     session.skipped_replies = 0

@@ -14,6 +14,20 @@ _LINES = {
 }
 
 
+_MQ_WORDS = {
+    "disk-full": "DISKFULL",
+    "exists": "EXISTS",
+    "fenced": "FENCED",
+    "not-found": "NOTFOUND",
+    "offset-out-of-range": "OUTOFRANGE",
+    "out-of-order-sequence": "OUTOFORDER",
+    "read-only": "MISCONF",
+    "too-large": "TOOLARGE",
+    "wrong-type": "WRONGTYPE",
+}
+"""What errors of MQ.* commands begin with, where a program may want to tell them from others."""
+
+
 class CommandError(InvalidArgument):
     """An error whose text is a whole error line, prefix included."""
 
@@ -25,6 +39,11 @@ def error_line(error: OneMQError) -> str:
     if error.code == "command":
         return error.text
     return _LINES.get(error.code, "ERR {text}").format(text=error.text)
+
+
+def mq_error_line(error: OneMQError) -> str:
+    """The same for the MQ.* commands, which have more to tell apart."""
+    return error.text if error.code == "command" else f"{_MQ_WORDS.get(error.code, 'ERR')} {error.text}"
 
 
 def syntax_error() -> CommandError:

@@ -11,6 +11,7 @@ from onemq.protocols.resp.chance import Chance
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
 from onemq.protocols.resp.modes import Modes
+from onemq.protocols.resp.mq.members import Members
 from onemq.protocols.resp.pause import Pause
 from onemq.protocols.resp.pubsub import PubSub
 from onemq.protocols.resp.scans import Scans
@@ -60,6 +61,7 @@ class RespService:
         self.chance = Chance()
         self.scans = Scans()
         self.pubsub = PubSub()
+        self.members = Members(core)
         self.pause = Pause(self)
         self.modes = Modes(self.commands, self.pause)
         self.sessions: dict[int, RespSession] = {}

@@ -24,6 +24,7 @@ from onemq.protocols.resp.transactions import Transaction, WatchedKeys, aborted,
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.command import Command
+    from onemq.protocols.resp.mq.connection import MqConnection
     from onemq.protocols.resp.pubsub import Subscriptions
     from onemq.protocols.resp.service import RespService
 
@@ -58,10 +59,12 @@ class RespSession:
         "last_ms",
         "library_name",
         "library_version",
+        "mq",
         "name",
         "no_evict",
         "no_touch",
         "on_lost",
+        "on_resume",
         "peer",
         "replies",
         "service",
@@ -95,6 +98,10 @@ class RespSession:
         error it answers that. The next `go_on` forgets it."""
         self.on_lost: dict[Callable[[], None], None] = {}
         """What gives back the things that belong to this connection, when it is gone."""
+        self.on_resume: dict[Callable[[], None], None] = {}
+        """What goes on when the peer takes our output again."""
+        self.mq: MqConnection | None = None
+        """Its members of groups and its subscriptions, if it has any."""
         self._commands = service.modes.table(self)
         self._decoder = RequestDecoder()
         self._todo = _NOTHING  # decoded, not executed yet
@@ -121,6 +128,8 @@ class RespSession:
 
     def resume(self) -> None:
         self._run()
+        for go_on in list(self.on_resume):
+            go_on()
 
     def lost(self) -> None:
         self._stop()

@@ -1,0 +1,90 @@
+"""MQ.*: OneMQ's own commands, the whole message API for everything that speaks RESP.
+
+    topics.py      MQ.TOPIC                              places.py      topics and groups by name
+    sending.py     MQ.SEND MQ.SENDMANY                   arguments.py   the words of requests
+    appending.py   MQ.APPEND MQ.PRODUCER                 messages.py    messages as replies and pushes
+    receiving.py   MQ.RECEIVE MQ.SUBSCRIBE ...           subscription.py, connection.py, members.py   who receives
+    settling.py    MQ.ACK MQ.NACK MQ.REJECT ...          receipts.py    what messages are acknowledged by
+    groups.py      MQ.GROUP                              group_settings.py
+    reading.py     MQ.READ MQ.FETCH MQ.OFFSETS           waiting.py     replies that come later
+    facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from onemq.errors import OneMQError
+from onemq.protocols.resp.command import Command, Handler, container
+from onemq.protocols.resp.errors import CommandError, mq_error_line
+from onemq.protocols.resp.mq import appending, groups, reading, receiving, sending, settling, topics
+from onemq.protocols.resp.mq.help import FACTS, Fact, help_
+from onemq.protocols.resp.usage import arguments
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+_SINCE = "0.3.0"
+_HANDLERS: Mapping[str, Handler] = {
+    "topic create": topics.create,
+    "topic alter": topics.alter,
+    "topic info": topics.info,
+    "topic list": topics.list_,
+    "topic delete": topics.delete,
+    "send": sending.send,
+    "append": appending.append,
+    "producer": appending.producer,
+    "receive": receiving.receive,
+    "subscribe": receiving.subscribe,
+    "credit": receiving.credit,
+    "unsubscribe": receiving.unsubscribe,
+    "ack": settling.ack,
+    "nack": settling.nack,
+    "reject": settling.reject,
+    "release": settling.release,
+    "extend": settling.extend,
+    "group create": groups.create,
+    "group alter": groups.alter,
+    "group info": groups.info,
+    "group list": groups.list_,
+    "group seek": groups.seek,
+    "group reset": groups.reset,
+    "group delete": groups.delete,
+    "read": reading.read,
+    "fetch": reading.fetch,
+    "offsets": reading.offsets,
+    "help": help_,
+}
+_CONTAINERS = {"topic": "Make, change, show and delete topics", "group": "Make, change, show, move and delete groups"}
+
+
+def _telling(handler: Handler) -> Handler:
+    """The handler, with errors worded as these commands word them."""
+
+    def tell(session: "RespSession", request: list[bytes]) -> bytes:
+        try:
+            return handler(session, request)
+        except OneMQError as error:
+            raise CommandError(mq_error_line(error)) from None
+
+    return tell
+
+
+def _row(name: str, fact: Fact) -> Command:
+    keys = (fact.topic_at, -1 if "topic ..." in fact.usage else fact.topic_at, 1) if fact.topic_at else (0, 0, 0)
+    return Command(
+        f"mq.{name.replace(' ', '|')}", fact.arity, _telling(_HANDLERS[name]), fact.summary, _SINCE, "mq",
+        flags=fact.flags, keys=keys, arguments=arguments(fact.usage),
+    )  # fmt: skip
+
+
+def _commands() -> tuple[Command, ...]:
+    rows = {name: _row(name, fact) for name, fact in FACTS.items()}
+    plain = [row for name, row in rows.items() if " " not in name]
+    containers = []
+    for name, summary in _CONTAINERS.items():
+        inner = [row for each, row in rows.items() if each.startswith(f"{name} ")]
+        containers.append(container(f"mq.{name}", summary, _SINCE, "mq", inner))
+    return (*containers, *plain)
+
+
+COMMANDS = _commands()

@@ -1,0 +1,45 @@
+# ruff: noqa: E501
+"""What COMMAND and MQ.HELP tell about the MQ.* commands: a line for each, as in facts.py of the other commands.
+
+    [chapter]
+    name ; arity ; flags ; place of the topic ; usage ; summary ; example
+
+Arity counts the name, and the subcommand if there is one. A name with a blank is a subcommand.
+"""
+
+FACTS = """
+[Topics]
+topic create ; -3 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [IFNOTEXISTS] ; Make a topic ; MQ.TOPIC CREATE orders PARTITIONS 4 RETENTION 7d
+topic alter ; -4 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] ; Change the settings of a topic, or give it more partitions ; MQ.TOPIC ALTER orders RETENTION NONE
+topic info ; 3 ; readonly ; 2 ; topic ; Show the settings of a topic, what it holds and who reads it ; MQ.TOPIC INFO orders
+topic list ; -2 ; readonly ; 0 ; [MATCH pattern] ; List the topics ; MQ.TOPIC LIST MATCH order*
+topic delete ; -3 ; write ; 2 ; topic ... ; Delete topics with their messages and groups ; MQ.TOPIC DELETE orders
+[Sending]
+send ; -3 ; write denyoom fast ; 1 ; topic body [KEY message-key] [TAG tag] [HEADER header={name value}] ... [ORDER order-key] [PARTITION partition:integer] [when=(DELAY delay | LEVEL level:integer | AT time)] [EXPIRES duration] [TRANSIENT] [REPLYTO reply-topic] [CORRELATION id] [TYPE type=(TEXT | BYTES | JSON)] [PRODUCER sequence={id:integer epoch:integer number:integer}] ; Send a message, now or later ; MQ.SEND orders "{\\"orderno\\": 10001}" KEY 10001 TAG created DELAY 10s
+append ; -4 ; write denyoom fast ; 1 ; topic partition:integer batch [PRODUCER sequence={id:integer epoch:integer number:integer}] ; Send a batch of messages that the client sealed ; MQ.APPEND orders 0 <batch>
+producer ; -1 ; write ; 0 ; [name] ; Get the id and epoch under which messages are stored only once ; MQ.PRODUCER shop
+[Receiving]
+receive ; -3 ; write blocking ; 1 ; topic group [MEMBER member] [COUNT count:integer] [WAIT duration] [PARTITION partition:integer] [AUTOACK] ; Receive messages of a group, or wait for them ; MQ.RECEIVE orders points COUNT 10 WAIT 5s
+subscribe ; -3 ; write no_multi ; 1 ; topic group [MEMBER member] [CREDIT credit:integer] [AUTOACK] ; Have messages of a group pushed as they come (RESP3) ; MQ.SUBSCRIBE orders points CREDIT 100
+credit ; 3 ; write fast ; 0 ; subscription:integer credit:integer ; Set how many messages of a subscription may be unacknowledged; 0 pauses it ; MQ.CREDIT 1 500
+unsubscribe ; -1 ; write ; 0 ; [subscription:integer] ; End one subscription of this connection, or all ; MQ.UNSUBSCRIBE 1
+ack ; -4 ; write fast ; 1 ; topic group receipt ... ; Acknowledge messages: they are done ; MQ.ACK orders points 0:42 0:50-99
+nack ; -4 ; write fast ; 1 ; topic group receipt ... [DELAY duration] [REASON text] ; Messages failed: again after the group's waiting time, or this one ; MQ.NACK orders points 0:42 DELAY 1m REASON "no stock"
+reject ; -4 ; write ; 1 ; topic group receipt ... [REASON text] ; Messages failed for good: they become dead letters ; MQ.REJECT orders points 0:42 REASON "no such customer"
+release ; -4 ; write fast ; 1 ; topic group receipt ... ; Messages were not tried: others get them at once, and it does not count ; MQ.RELEASE orders points 0:42
+extend ; -4 ; write fast ; 1 ; topic group receipt ... ; Messages need more time: their lease begins anew ; MQ.EXTEND orders points 0:42
+[Groups]
+group create ; -4 ; write ; 2 ; topic group [FROM start=(FIRST | LAST | OFFSET offset:integer | TIME time)] [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [IFNOTEXISTS] ; Make a group ; MQ.GROUP CREATE orders points FROM FIRST RETRY BACKOFF 1s 2 1m 6
+group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] ; Change the settings of a group ; MQ.GROUP ALTER orders points LEASE 30s
+group info ; 4 ; readonly ; 2 ; topic group ; Show the settings of a group, how far it is behind, and who its members are ; MQ.GROUP INFO orders points
+group list ; 3 ; readonly ; 2 ; topic ; List the groups of a topic ; MQ.GROUP LIST orders
+group seek ; -5 ; write ; 2 ; topic group start=(FIRST | LAST | OFFSET offset:integer | TIME time) [PARTITION partition:integer] ; Make a group go on elsewhere ; MQ.GROUP SEEK orders points TIME 2026-11-16T08:00:00Z
+group reset ; 4 ; write ; 2 ; topic group ; Make a group begin with the first message again ; MQ.GROUP RESET orders points
+group delete ; 4 ; write ; 2 ; topic group ; Delete a group ; MQ.GROUP DELETE orders points
+[Reading without a group]
+read ; -2 ; readonly blocking ; 1 ; topic [PARTITION partition:integer] [place=(OFFSET offset:integer | from={FROM start=(FIRST | LAST | TIME time)})] [COUNT count:integer] [WAIT duration] ; Read messages without changing anything ; MQ.READ orders FROM FIRST COUNT 5
+fetch ; -4 ; readonly blocking ; 1 ; topic partition:integer offset:integer [MAXBYTES bytes] [WAIT duration] ; Read whole batches as they are stored ; MQ.FETCH orders 0 0 WAIT 1s
+offsets ; -2 ; readonly fast ; 1 ; topic [TIME time] ; Show the first offset and the end of each partition, and the offset of a time ; MQ.OFFSETS orders TIME 2026-11-16T08:00:00Z
+[Help]
+help ; -1 ; loading stale ; 0 ; [command] ; Show the MQ.* commands, or how one of them is used ; MQ.HELP SEND
+"""

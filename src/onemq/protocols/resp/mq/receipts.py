@@ -1,0 +1,41 @@
+"""Receipts: what a message is acknowledged by. `partition:offset`, or `partition:first-last` for many in a row."""
+
+import re
+
+from onemq.core.group import Cursor, Group
+from onemq.protocols.resp.errors import CommandError
+from onemq.protocols.resp.mq.arguments import shown
+
+_RECEIPT = re.compile(rb"([0-9]{1,9}):([0-9]{1,18})(?:-([0-9]{1,18}))?")
+Offsets = range | list[int]
+
+
+def delivered(group: Group, words: list[bytes]) -> dict[Cursor, Offsets]:
+    """The messages that the receipts name and that are not done yet, ascending, by partition."""
+    named: dict[Cursor, list[range]] = {}
+    for word in words:
+        match = _RECEIPT.fullmatch(word)
+        if match is None:
+            raise CommandError(
+                f"ERR {shown(word)} is not a receipt: partition:offset, as in 0:42, or for many 0:42-99"
+            )
+        number, first = int(match[1]), int(match[2])
+        if number >= len(group.cursors):
+            raise CommandError(f"ERR topic {group.topic.name!r} has no partition {number}")
+        last = first if match[3] is None else int(match[3])
+        named.setdefault(group.cursors[number], []).append(range(first, last + 1))
+    found = {cursor: _known(cursor, ranges) for cursor, ranges in named.items()}
+    return {cursor: offsets for cursor, offsets in found.items() if offsets}
+
+
+def _known(cursor: Cursor, ranges: list[range]) -> Offsets:
+    pending = cursor.unacknowledged
+    if len(ranges) == 1 and len(ranges[0]) <= len(pending) and all(map(pending.__contains__, ranges[0])):
+        return ranges[0]
+    found: set[int] = set()
+    for span in ranges:
+        if len(span) <= len(pending):
+            found.update(offset for offset in span if offset in pending)
+        else:  # however long the range is, no more is looked at than there is
+            found.update(offset for offset in pending if offset in span)
+    return sorted(found)

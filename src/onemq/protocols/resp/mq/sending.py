@@ -1,0 +1,161 @@
+"""MQ.SEND, MQ.SENDMANY: messages into topics."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from onemq.core.core import TIMER, Core
+from onemq.core.redelivery import DELAY_LEVELS
+from onemq.core.sending import ProducerSequence
+from onemq.core.topics import SCHEDULE_NAME, Topic
+from onemq.message import (
+    BORN,
+    CONTENT_TYPE,
+    CORRELATION,
+    ENCODING,
+    EXPIRES,
+    ORDER_KEY,
+    REPLY_TO,
+    TAG,
+    message_id,
+)
+from onemq.protocols.resp import replies
+from onemq.protocols.resp.mq.arguments import Words, shown
+from onemq.protocols.resp.mq.messages import map_reply
+from onemq.protocols.resp.mq.places import topic_to_use
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.session import RespSession
+
+_SENDERS_OWN = frozenset((BORN, ENCODING))
+"""Reserved headers that have no option here and that a sender may write."""
+_TYPES = ("TEXT", "BYTES", "JSON")
+
+
+@dataclass(slots=True)
+class Options:
+    """What a message is like beside its body."""
+
+    key: bytes | None = None
+    number: int | None = None
+    order: bytes | None = None
+    due_ms: int | None = None
+    expires_ms: int | None = None
+    """After it was sent, or after it was due."""
+    persistent: bool = True
+    producer: ProducerSequence | None = None
+    headers: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+
+
+def send(session: "RespSession", request: list[bytes]) -> bytes:
+    core = session.service.core
+    options = _options(Words(request, 3, "MQ.SEND"), core.stage.now_ms)
+    core.check_writable()
+    topic = topic_to_use(session, request[1])
+    facts = _send(core, topic, request[2], options)
+    if core.keys.watched:
+        core.keys.topic_changed(request[1])
+    return map_reply(session.replies, facts)
+
+
+def _options(words: Words, now_ms: int) -> Options:
+    options = Options()
+    while words:
+        match words.option():
+            case "KEY":
+                options.key = words.value("KEY")
+            case "TAG":
+                options.headers.append((TAG, words.value("TAG")))
+            case "HEADER":
+                options.headers.append(_header(words))
+            case "ORDER":
+                options.order = words.value("ORDER")
+            case "PARTITION":
+                options.number = words.integer("PARTITION")
+            case "DELAY":
+                options.due_ms = now_ms + words.duration_ms("DELAY")
+            case "LEVEL":
+                options.due_ms = now_ms + DELAY_LEVELS[words.integer("LEVEL", 1, len(DELAY_LEVELS)) - 1]
+            case "AT":
+                options.due_ms = words.time_ms("AT")
+            case "EXPIRES":
+                options.expires_ms = words.duration_ms("EXPIRES")
+            case "TRANSIENT":
+                options.persistent = False
+            case "REPLYTO":
+                options.headers.append((REPLY_TO, words.text("REPLYTO").encode()))
+            case "CORRELATION":
+                options.headers.append((CORRELATION, words.value("CORRELATION")))
+            case "TYPE":
+                options.headers.append((CONTENT_TYPE, words.choice("TYPE", *_TYPES).lower().encode()))
+            case "PRODUCER":
+                options.producer = producer_of(words)
+            case other:
+                raise words.unknown(other)
+    _check(words, options, now_ms)
+    return options
+
+
+def _check(words: Words, options: Options, now_ms: int) -> None:
+    is_later = options.due_ms is not None and options.due_ms > now_ms
+    if is_later and not options.persistent:
+        raise words.problem("a message that is due later is always stored: leave TRANSIENT out")
+    if options.order is not None:
+        options.headers.append((ORDER_KEY, options.order))
+    if options.expires_ms is not None:
+        from_ms = options.due_ms if is_later and options.due_ms is not None else now_ms
+        options.headers.append((EXPIRES, b"%d" % (from_ms + options.expires_ms)))
+
+
+def _header(words: Words) -> tuple[bytes, bytes]:
+    name = words.value("HEADER")
+    if name.startswith(b"_") and name not in _SENDERS_OWN:
+        raise words.problem(f"header names that begin with _ are OneMQ's own: {shown(name)}")
+    return name, words.value("HEADER")
+
+
+def producer_of(words: Words) -> ProducerSequence:
+    """PRODUCER id epoch sequence"""
+    return (
+        words.integer("PRODUCER, its id,"),
+        words.integer("PRODUCER, its epoch,", 0, 2**15 - 1),
+        words.integer("PRODUCER, the sequence number,", 0, 2**31 - 1),
+    )
+
+
+def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, bytes]:
+    number = options.number
+    if number is None and options.order is not None:
+        number = topic.choose(options.order, None).number
+    ends = [partition.end for partition in topic.partitions] if options.producer is not None else []
+    place, offset = core.send(
+        topic.name, body, options.key, tuple(options.headers), number, options.due_ms, options.persistent,
+        options.producer,
+    )  # fmt: skip
+    if place == TIMER:
+        assert options.due_ms is not None
+        return _scheduled_facts(core, topic, offset, options.due_ms)
+    facts = place_facts(topic, place, offset)
+    if ends and offset < ends[place]:
+        facts["duplicate"] = replies.ONE
+    return facts
+
+
+def place_facts(topic: Topic, partition: int, offset: int) -> dict[str, bytes]:
+    """Where a message is."""
+    return {
+        "id": replies.text(message_id(topic.id, partition, offset)),
+        "topic": replies.text(topic.name),
+        "partition": replies.integer(partition),
+        "offset": replies.integer(offset),
+    }
+
+
+def _scheduled_facts(core: Core, topic: Topic, timer: int, due_ms: int) -> dict[str, bytes]:
+    schedule = core.topics.find(SCHEDULE_NAME)
+    assert schedule is not None
+    return {
+        "id": replies.text(message_id(schedule.id, 0, timer)),
+        "topic": replies.text(topic.name),
+        "schedule": replies.integer(timer),
+        "due": replies.integer(due_ms),
+    }
