@@ -227,4 +227,5 @@ def _ageless(line: str) -> str:
 
 def test_every_command_is_typed() -> None:
     words = {line.split()[0] for line in SCRIPT.splitlines()}
-    assert {command.name for command in COMMANDS} - words - NOT_TYPED == set()
+    in_redis = {command.name for command in COMMANDS if command.group != "mq"}
+    assert in_redis - words - NOT_TYPED == set()
