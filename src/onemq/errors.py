@@ -79,6 +79,12 @@ class ReadOnly(OneMQError):
     code = "read-only"
 
 
+class Busy(OneMQError):
+    """The broker does as much of this at a time as it may; ask again later."""
+
+    code = "busy"
+
+
 class Corrupt(OneMQError):
     """Stored bytes do not match their checksum. The text names the file and the position.
 

@@ -96,3 +96,15 @@ FILTER_DEPTH_MAX = 64
 """How deep parentheses, signs and arithmetic of a filter may be nested."""
 FILTERS_KEPT = 256
 """Compiled filters that are remembered."""
+SCANS_MAX = 64
+"""Searches and traces under way at a time."""
+SCAN_STEP_BYTES = 64 * KIB
+"""What one step of a scan reads, unless one batch is larger."""
+SCAN_STEPS_PER_TURN = 4
+"""Steps of all scans together, before others get their turn."""
+SEARCH_COUNT_MAX = 10_000
+"""Messages that one search finds."""
+SEARCH_BYTES_MAX = 32 * MIB
+"""Their bodies together; a search that has found as much ends."""
+DAMAGES_TOLD = 16
+"""Damaged places that a search tells of."""

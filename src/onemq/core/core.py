@@ -18,7 +18,9 @@ from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
+from onemq.core.scan import Scans
 from onemq.core.schedule import Schedule
+from onemq.core.search import Searching
 from onemq.core.sending import ProducerSequence, Sending
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
@@ -85,6 +87,8 @@ class Core:
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.on_lost = self._lost
         self.waiting = Waiting()
+        self.scans = Scans(self.topics)
+        self.searching = Searching(log, self.topics, self.reading, self.scans)
         self.keys = Keyspace(stage.entries)
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
         self.housekeeping = Housekeeping(
@@ -119,6 +123,7 @@ class Core:
             due_ms = _earlier(due_ms, self.groups.tick(now_ms))
             due_ms = _earlier(due_ms, self.keys.tick(now_ms))
         due_ms = _earlier(due_ms, self.receiving.tick(now_ms))
+        due_ms = _earlier(due_ms, self.scans.tick(now_ms))
         return _earlier(due_ms, self.waiting.tick(now_ms))
 
     def settle(self) -> None:
@@ -264,13 +269,14 @@ class Core:
     def reset(self) -> None:
         """After a failed flush: forgets what the log does not have. Those who wait are told; members stay."""
         now_ms, last_run_goes_on = self.stage.now_ms, self._last_run_goes_on
-        boots, groups, waiting = self.topics.boots(), self.groups, self.waiting
+        boots, groups, waiting, scans = self.topics.boots(), self.groups, self.waiting, self.scans
         self._build()
         self.recover(now_ms)
         self.topics.set_boots(boots)
         self._last_run_goes_on = last_run_goes_on
         groups.release_all()  # last, since those who are told may ask again
         waiting.release_all()
+        scans.release_all()
 
     def dump(self) -> bytes:
         """The state in bytes."""
