@@ -1,26 +1,22 @@
-"""OpenTelemetry, where the program uses it: a span for each send and for each handling, tied together by headers.
+"""OpenTelemetry, where the program has set it up: a span for each message sent and for each handling, tied together
+by the header `traceparent`.
 
-    sending = on_send(topic, headers)        # starts "send orders"; headers gain traceparent
-    ...
-    if sending is not None:
-        sending.done(message_id)             # or sending.failed(error)
+    "create orders"    kind PRODUCER; its context travels in the headers of the message
+    "process orders"   kind CONSUMER; around the handler, linked with the span that created the message
 
-    with handling(message, group="points"):  # "process orders", linked with the span of the sender
-        handler(message)
-
-Nothing is loaded from here that the program has not loaded itself, and as long as it has set up no tracer provider
-there is nothing to pay but one look. Names and attributes follow OpenTelemetry's conventions for messaging.
+A client asks once, with `hooks()`, when its producers and consumers are made: a program sets up its tracer provider
+before it connects. Nothing is loaded from here that the program has not loaded itself. Names and attributes follow
+OpenTelemetry's conventions for messaging.
 """
 
 import sys
-from collections.abc import Iterator, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import onemq
 
-_NOTHING: AbstractContextManager[None] = nullcontext()
+Headers = Mapping[str, str | bytes]
 
 
 class Traced(Protocol):
@@ -35,143 +31,88 @@ class Traced(Protocol):
     @property
     def id(self) -> str: ...
     @property
-    def body(self) -> bytes: ...
-    @property
     def deliveries(self) -> int: ...
     @property
-    def headers(self) -> Any: ...
+    def headers(self) -> Headers: ...
 
 
-class Sending:
-    """The span of a message, or of a batch, that is under way. Ends with `done` or `failed`, from any thread."""
-
-    __slots__ = ("_span",)
-
-    def __init__(self, span: Any) -> None:
-        self._span = span
-
-    def done(self, message_id: str | None = None) -> None:
-        """The broker has it."""
-        if message_id is not None:
-            self._span.set_attribute("messaging.message.id", message_id)
-        self._span.end()
-
-    def failed(self, error: BaseException) -> None:
-        """It was not sent, or nobody knows."""
-        _note_error(self._span, error)
-        self._span.end()
-
-
-def on_send(
-    topic: str, headers: MutableMapping[str, Any], *, body_bytes: int | None = None, count: int = 1
-) -> Sending | None:
-    """Starts the span of a send and puts its context into the headers. None where nothing is traced."""
-    tracer = _tracer()
-    if tracer is None:
-        return None
-    from opentelemetry import propagate, trace
-
-    attributes = _attributes(topic, "send", body_bytes, count)
-    span = tracer.start_span(f"send {topic}", kind=trace.SpanKind.PRODUCER, attributes=attributes)
-    propagate.inject(headers, trace.set_span_in_context(span))
-    return Sending(span)
-
-
-def handling(message: Traced | Sequence[Traced], *, group: str | None = None) -> AbstractContextManager[None]:
-    """The block in which a message, or a batch of one topic, is handled. To be entered in the thread or task that
-    runs the handler, so that the spans of the handler become its children."""
-    tracer = _tracer()
-    if tracer is None:
-        return _NOTHING
-    messages = message if isinstance(message, Sequence) else [message]
-    return _handled(tracer, messages, group) if messages else _NOTHING
-
-
-@contextmanager
-def _handled(tracer: Any, messages: Sequence[Traced], group: str | None) -> Iterator[None]:
-    from opentelemetry import trace
-
-    topic = messages[0].topic
-    links = [trace.Link(context) for context in map(_context_of, messages) if context is not None]
-    attributes = _attributes(topic, "process", None, len(messages))
-    if group is not None:
-        attributes["messaging.consumer.group.name"] = group
-    if len(messages) == 1:
-        attributes |= _attributes_of(messages[0])
-    name, kind = f"process {topic}", trace.SpanKind.CONSUMER
-    with tracer.start_as_current_span(
-        name, kind=kind, links=links, attributes=attributes, record_exception=False, set_status_on_exception=False
-    ) as span:
-        try:
-            yield
-        except Exception as error:
-            _note_error(span, error)
-            raise
-
-
-def _tracer() -> Any:
-    """The tracer of the program's provider; None where it has none."""
+def hooks() -> "Telemetry | None":
+    """Who wants to know of sending and handling; None if the program has set up no tracer provider."""
     trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
+    provider = None if trace is None else trace.get_tracer_provider()
+    if trace is None or isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return None
-    return _tracer_of(trace.get_tracer_provider())
+    return Telemetry(provider)
 
 
-@lru_cache(maxsize=1)
-def _tracer_of(provider: Any) -> Any:
-    """Kept, so that not each message has to ask for it."""
-    from opentelemetry import trace
+class Telemetry:
+    """Makes the spans. May be called from any thread."""
 
-    is_set = not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
-    return provider.get_tracer("onemq", onemq.__version__) if is_set else None
+    def __init__(self, provider: Any) -> None:
+        from opentelemetry import propagate, trace
+
+        self._tracer = provider.get_tracer("onemq", onemq.__version__)
+        self._trace = trace
+        self._propagate = propagate
+
+    def sending(self, topic: str, headers: Headers | None) -> Headers:
+        """The headers to send: those given, and the context of the message's own span."""
+        carrier = dict(headers) if headers else {}
+        span = self._tracer.start_span(
+            f"create {topic}", kind=self._trace.SpanKind.PRODUCER, attributes=_attributes(topic, "create")
+        )
+        self._propagate.inject(carrier, self._trace.set_span_in_context(span))
+        span.end()
+        return carrier
+
+    def handling(self, message: Traced, group: str) -> AbstractContextManager[None]:
+        """Around a handler, in the thread or task that runs it, so that the handler's own spans are inside."""
+        return self._handling(message, group)
+
+    @contextmanager
+    def _handling(self, message: Traced, group: str) -> Iterator[None]:
+        attributes = _attributes(message.topic, "process") | {
+            "messaging.consumer.group.name": group,
+            "messaging.message.id": message.id,
+            "messaging.destination.partition.id": str(message.partition),
+            "messaging.onemq.message.offset": message.offset,
+            "messaging.onemq.message.deliveries": message.deliveries,
+        }
+        with self._tracer.start_as_current_span(
+            f"process {message.topic}",
+            kind=self._trace.SpanKind.CONSUMER,
+            links=self._links(message.headers),
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                self._note_error(span, error)
+                raise
+
+    def _links(self, headers: Headers) -> list[Any]:
+        """With the span that created the message, if it brings a context along."""
+        from opentelemetry.context import Context
+
+        carrier = {
+            name: value.decode("latin-1") if isinstance(value, bytes) else value for name, value in headers.items()
+        }
+        # Into an empty context: a message without one must not be linked with whoever handles it.
+        found = self._trace.get_current_span(self._propagate.extract(carrier, Context())).get_span_context()
+        return [self._trace.Link(found)] if found.is_valid else []
+
+    def _note_error(self, span: Any, error: Exception) -> None:
+        span.record_exception(error)
+        span.set_attribute("error.type", type(error).__qualname__)
+        span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, str(error)))
 
 
-def _context_of(message: Traced) -> Any:
-    """The context of the span that sent the message, if it brings one along."""
-    from opentelemetry import propagate, trace
-
-    if not message.headers:
-        return None
-    carrier = {name: value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-               for name, value in dict(message.headers).items()}  # fmt: skip
-    context = trace.get_current_span(propagate.extract(carrier, context=_empty_context())).get_span_context()
-    return context if context.is_valid else None
-
-
-def _empty_context() -> Any:
-    """Not the current one: a message without a context must not be linked with whoever handles it."""
-    from opentelemetry.context import Context
-
-    return Context()
-
-
-def _attributes(topic: str, operation: str, body_bytes: int | None, count: int) -> dict[str, Any]:
-    attributes: dict[str, Any] = {
+def _attributes(topic: str, operation: str) -> dict[str, str | int]:
+    return {
         "messaging.system": "onemq",
         "messaging.destination.name": topic,
         "messaging.operation.name": operation,
         "messaging.operation.type": operation,
     }
-    if body_bytes is not None:
-        attributes["messaging.message.body.size"] = body_bytes
-    if count > 1:
-        attributes["messaging.batch.message_count"] = count
-    return attributes
-
-
-def _attributes_of(message: Traced) -> dict[str, Any]:
-    return {
-        "messaging.message.id": message.id,
-        "messaging.destination.partition.id": str(message.partition),
-        "messaging.message.body.size": len(message.body),
-        "messaging.onemq.offset": message.offset,
-        "messaging.onemq.deliveries": message.deliveries,
-    }
-
-
-def _note_error(span: Any, error: BaseException) -> None:
-    from opentelemetry.trace import Status, StatusCode
-
-    span.record_exception(error)
-    span.set_attribute("error.type", type(error).__qualname__)
-    span.set_status(Status(StatusCode.ERROR, str(error)))

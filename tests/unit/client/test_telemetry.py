@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from onemq.client.telemetry import handling, on_send
+from onemq.client.telemetry import Telemetry, hooks
 
 
 @dataclass
@@ -22,69 +22,65 @@ class Received:
     partition: int = 2
     offset: int = 7
     id: str = "1-2-7"
-    body: bytes = b"12345"
     deliveries: int = 1
     headers: dict[str, Any] = field(default_factory=dict)
 
 
+class World:
+    """A provider that the program has set up, and what it saw."""
+
+    def __init__(self) -> None:
+        self.exporter, self.provider = InMemorySpanExporter(), TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.telemetry = Telemetry(self.provider)
+
+    def spans(self) -> dict[str, ReadableSpan]:
+        return {span.name: span for span in self.exporter.get_finished_spans()}
+
+    def inside(self, name: str) -> Any:
+        return self.provider.get_tracer("user").start_as_current_span(name)
+
+
 @pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
-    """What was traced."""
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
-    yield exporter
-    provider.shutdown()
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.provider.shutdown()
 
 
-def finished(spans: InMemorySpanExporter) -> dict[str, ReadableSpan]:
-    return {span.name: span for span in spans.get_finished_spans()}
-
-
-def test_a_send_is_a_span_whose_context_travels_in_the_headers(spans: InMemorySpanExporter) -> None:
-    headers: dict[str, Any] = {"mine": "1"}
-    sending = on_send("orders", headers, body_bytes=5)
-    assert sending is not None
-    assert not finished(spans)
-    sending.done("1-2-7")
-    span = finished(spans)["send orders"]
+def test_the_context_of_a_message_travels_in_its_headers(world: World) -> None:
+    headers = world.telemetry.sending("orders", {"mine": "1"})
+    span = world.spans()["create orders"]
     assert span.kind is SpanKind.PRODUCER
     assert headers["mine"] == "1"
-    assert headers["traceparent"].startswith(f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-")
+    assert str(headers["traceparent"]).startswith(f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-")
     assert dict(span.attributes or {}) == {
         "messaging.system": "onemq",
         "messaging.destination.name": "orders",
-        "messaging.operation.name": "send",
-        "messaging.operation.type": "send",
-        "messaging.message.body.size": 5,
-        "messaging.message.id": "1-2-7",
+        "messaging.operation.name": "create",
+        "messaging.operation.type": "create",
     }
 
 
-def test_a_send_that_failed_says_why(spans: InMemorySpanExporter) -> None:
-    sending = on_send("orders", {}, count=3)
-    assert sending is not None
-    sending.failed(TimeoutError("3 s"))
-    span = finished(spans)["send orders"]
-    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "3 s")
-    assert (span.attributes or {})["error.type"] == "TimeoutError"
-    assert (span.attributes or {})["messaging.batch.message_count"] == 3
+def test_sending_is_part_of_the_span_around_and_leaves_the_given_headers_alone(world: World) -> None:
+    given: dict[str, str | bytes] = {}
+    with world.inside("request"):
+        world.telemetry.sending("orders", given)
+    spans = world.spans()
+    assert spans["create orders"].parent == spans["request"].context
+    assert not given
 
 
-def test_handling_is_linked_with_the_send(spans: InMemorySpanExporter) -> None:
-    headers: dict[str, Any] = {}
-    sending = on_send("orders", headers)
-    assert sending is not None
-    sending.done()
-    stored = {name: value.encode() for name, value in headers.items()}
-    with handling(Received(headers=stored), group="points"), trace.get_tracer("user").start_as_current_span("inside"):
+def test_handling_is_linked_with_the_message(world: World) -> None:
+    headers = world.telemetry.sending("orders", None)
+    with world.telemetry.handling(Received(headers=dict(headers)), "points"):
         pass
-    seen = finished(spans)
-    process, send = seen["process orders"], seen["send orders"]
+    spans = world.spans()
+    process, create = spans["process orders"], spans["create orders"]
     assert process.kind is SpanKind.CONSUMER
     assert process.parent is None
     assert [(link.context.trace_id, link.context.span_id) for link in process.links] == [
-        (send.context.trace_id, send.context.span_id)
+        (create.context.trace_id, create.context.span_id)
     ]
     attributes = process.attributes or {}
     assert attributes["messaging.consumer.group.name"] == "points"
@@ -92,61 +88,40 @@ def test_handling_is_linked_with_the_send(spans: InMemorySpanExporter) -> None:
     assert attributes["messaging.destination.partition.id"] == "2"
 
 
-def test_the_spans_of_a_handler_are_inside(spans: InMemorySpanExporter) -> None:
-    provider: Any = trace.get_tracer_provider()
-    with handling(Received()), provider.get_tracer("user").start_as_current_span("inside"):
+def test_the_spans_of_a_handler_are_inside(world: World) -> None:
+    with world.telemetry.handling(Received(), "points"), world.inside("handler's own"):
         pass
-    seen = finished(spans)
-    assert seen["inside"].parent is not None
-    assert seen["inside"].parent.span_id == seen["process orders"].context.span_id
-    assert not seen["process orders"].links
+    spans = world.spans()
+    assert spans["handler's own"].parent == spans["process orders"].context
 
 
-def test_a_message_without_a_context_is_not_linked_with_the_span_around(spans: InMemorySpanExporter) -> None:
-    provider: Any = trace.get_tracer_provider()
-    with provider.get_tracer("user").start_as_current_span("around"), handling(Received(headers={"other": "x"})):
+@pytest.mark.parametrize("headers", [{}, {"other": "x"}, {"traceparent": "nonsense"}, {"traceparent": b"\xff\x00"}])
+def test_a_message_without_a_context_is_not_linked_with_the_span_around(world: World, headers: dict[str, Any]) -> None:
+    with world.inside("around"), world.telemetry.handling(Received(headers=headers), "points"):
         pass
-    assert not finished(spans)["process orders"].links
+    assert not world.spans()["process orders"].links
 
 
-def test_a_batch_is_one_span_with_all_links(spans: InMemorySpanExporter) -> None:
-    messages = []
-    for _ in range(3):
-        headers: dict[str, Any] = {}
-        sending = on_send("orders", headers)
-        assert sending is not None
-        sending.done()
-        messages.append(Received(headers=headers))
-    with handling(messages):
-        pass
-    process = finished(spans)["process orders"]
-    assert len({link.context.span_id for link in process.links}) == 3
-    assert (process.attributes or {})["messaging.batch.message_count"] == 3
-
-
-def test_a_handler_that_raises_is_noted_and_raises(spans: InMemorySpanExporter) -> None:
-    with pytest.raises(ValueError, match="bad"), handling(Received()):
+def test_a_handler_that_raises_is_noted_and_raises(world: World) -> None:
+    with pytest.raises(ValueError, match="bad"), world.telemetry.handling(Received(), "points"):
         raise ValueError("bad")
-    span = finished(spans)["process orders"]
-    assert span.status.status_code is StatusCode.ERROR
+    span = world.spans()["process orders"]
+    assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "bad")
     assert [event.name for event in span.events] == ["exception"]
+    assert (span.attributes or {})["error.type"] == "ValueError"
 
 
-def test_nothing_is_traced_before_a_provider_is_set_up() -> None:
-    headers: dict[str, Any] = {}
-    assert on_send("orders", headers) is None
-    assert not headers
-    with handling(Received()):
-        assert not trace.get_current_span().get_span_context().is_valid
+def test_there_are_hooks_once_a_provider_is_set_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hooks() is None
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: world.provider)
+    assert isinstance(hooks(), Telemetry)
 
 
 def test_a_program_without_opentelemetry_does_not_load_it() -> None:
     code = """
 import sys
-from onemq.client.telemetry import handling, on_send
-assert on_send("orders", {}) is None
-with handling(None):
-    pass
+from onemq.client.telemetry import hooks
+assert hooks() is None
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
