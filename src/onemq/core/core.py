@@ -85,14 +85,15 @@ class Core:
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
-        self.schedule.on_lost = self._lost
+        self.schedule.parking.on_lost = self._lost
         self.waiting = Waiting()
         self.scans = Scans(self.topics)
         self.searching = Searching(log, self.topics, self.reading, self.scans)
         self.keys = Keyspace(stage.entries)
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
+        parkings = [self.schedule.parking]
         self.housekeeping = Housekeeping(
-            stage, log, self.topics, self.schedule, self.producers, self.sending, self._disk_watermark, self._purge_hour
+            stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []

@@ -1,19 +1,19 @@
 """Housekeeping: what keeps the disk from filling, done a little at a time.
 
-Retention by time and size, dropping what queue topics no longer need, compaction, cleaning the
-schedule, and refusing messages above the disk watermark. Acknowledgements and deliveries go on there:
+Retention by time and size, dropping what queue topics no longer need, compaction, cleaning where
+messages are parked, and refusing messages above the disk watermark. Acknowledgements and deliveries go on there:
 they are what makes room.
 """
 
 from collections.abc import Callable
 
 from onemq.core.group import Cursor
+from onemq.core.parking import Parking
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
-from onemq.core.schedule import Schedule
 from onemq.core.sending import Sending
 from onemq.core.stage import Stage
-from onemq.core.topics import DAY_MS, SCHEDULE_NAME, Topic, Topics
+from onemq.core.topics import DAY_MS, Topic, Topics
 from onemq.errors import DiskFull
 from onemq.log.engine import Keep, Log
 
@@ -33,7 +33,7 @@ class Housekeeping:
         stage: Stage,
         log: Log,
         topics: Topics,
-        schedule: Schedule,
+        parkings: list[Parking],
         producers: Producers,
         sending: Sending,
         disk_watermark: float,
@@ -42,7 +42,7 @@ class Housekeeping:
         self._stage = stage
         self._log = log
         self._topics = topics
-        self._schedule = schedule
+        self._parkings = {parking.name: parking for parking in parkings}
         self._producers = producers
         self._sending = sending
         self._disk_watermark = disk_watermark
@@ -106,8 +106,8 @@ class Housekeeping:
 
     def _unneeded_below(self, topic: Topic, number: int) -> int | None:
         """The offset below which nobody needs the messages of a queue topic."""
-        if topic.name == SCHEDULE_NAME:
-            return self._schedule.low
+        if topic.name in self._parkings:
+            return self._parkings[topic.name].low
         if topic.config.kind != "queue" or not topic.groups:
             return None
         return min(group.cursors[number].low for group in topic.groups.values())
@@ -123,8 +123,9 @@ class Housekeeping:
                 if topic.config.compact:
                     self._cleaning += 1
                     self._log.compact(topic.id, partition.number, now_ms - DAY_MS, self._cleaned)
-                elif topic.name == SCHEDULE_NAME:
-                    self._clean_unneeded(partition, len(self._schedule), self._schedule.live_copy())
+                elif topic.name in self._parkings:
+                    parking = self._parkings[topic.name]
+                    self._clean_unneeded(partition, len(parking), parking.live_copy())
                 elif topic.config.kind == "queue" and topic.groups:
                     cursors = [group.cursors[partition.number] for group in topic.groups.values()]
                     needed = sum(cursor.lag for cursor in cursors)

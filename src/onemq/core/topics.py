@@ -18,6 +18,7 @@ from onemq.message import check_name
 DAY_MS = 24 * 3600 * 1000
 SEGMENT_MS_MAX = 7 * DAY_MS
 SCHEDULE_NAME = "__schedule"
+HALF_NAME = "__half"
 
 
 class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,9 +146,9 @@ class Topics:
             raise AlreadyExists(f"topic {name!r} exists already")
         return self._create(name, partitions, config or TopicConfig())
 
-    def ensure_schedule(self) -> Topic:
-        """The topic in which scheduled messages wait."""
-        return self._by_name.get(SCHEDULE_NAME) or self._create(SCHEDULE_NAME, 1, TopicConfig(kind="queue"))
+    def ensure_internal(self, name: str) -> Topic:
+        """A topic of the broker's own, in which messages wait; made if it is not there."""
+        return self._by_name.get(name) or self._create(name, 1, TopicConfig(kind="queue"))
 
     def _create(self, name: str, partitions: int, config: TopicConfig) -> Topic:
         self._stage.check()

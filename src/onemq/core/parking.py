@@ -1,0 +1,195 @@
+"""Parked messages: they lie in an internal topic, each with where it goes, until it is time to send them there.
+
+The schedule parks messages until they are due, transactions until they are committed. A parked message is
+known by its offset in the internal topic. Which of them are done is a bit each, so that housekeeping can drop
+them, wherever they lie.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from onemq.core.bitmap import Bitmap
+from onemq.core.partition import Partition
+from onemq.core.reading import Reading
+from onemq.core.sending import Sending, check_size
+from onemq.core.topics import Topic, Topics
+from onemq.errors import Corrupt
+from onemq.log.records import encode_headers
+from onemq.message import (
+    DUE,
+    ID,
+    ORDER_KEY,
+    TARGET,
+    TARGET_ID,
+    TARGET_PARTITION,
+    Headers,
+    Record,
+    header,
+    id_of,
+    message_id,
+)
+
+_OWN = (TARGET, TARGET_ID, DUE, TARGET_PARTITION)
+"""The headers that parking puts before those of the message."""
+HeaderList = list[tuple[bytes, bytes | None]]
+
+
+class Parking:
+    """An internal topic with one partition, and what of it is done."""
+
+    def __init__(self, name: str, topics: Topics, sending: Sending, reading: Reading) -> None:
+        self.name = name
+        self._topics = topics
+        self._sending = sending
+        self._reading = reading
+        self._done = Bitmap()
+        self.end = 0
+        """One above the highest id."""
+        self.on_lost: Callable[[int, str], None] = lambda id, reason: None
+        """Told of messages that cannot be read or have no topic to go to any more."""
+
+    def __len__(self) -> int:
+        return self.end - self._done.low - self._done.count_done_above_low
+
+    @property
+    def low(self) -> int:
+        """Everything below is done."""
+        return self._done.low
+
+    @property
+    def partition(self) -> Partition:
+        """Where the messages lie; made when it is first asked for."""
+        return self._topics.ensure_internal(self.name).partitions[0]
+
+    def is_live(self, id: int) -> bool:
+        """Whether the message is still to be sent."""
+        return 0 <= id < self.end and not self._done.is_done(id)
+
+    def live_copy(self) -> Callable[[int], bool]:
+        """Says of each message whether it is still to be sent, as of now; can be asked on another thread."""
+        done, end = Bitmap.load(self._done.dump()), self.end
+        return lambda id: id >= end or not done.is_done(id)
+
+    def message_id(self, id: int) -> str:
+        """The id under which a parked message is known outside, now and later."""
+        return message_id(self.partition.topic_id, 0, id)
+
+    # In
+
+    def check(self, topic: Topic, body: bytes, key: bytes | None, headers: Headers, number: int | None) -> int:
+        """Raises what sending the message to its topic now would raise; returns its size."""
+        self._sending.check()
+        if number is not None:
+            topic.choose(key, number)
+        return check_size(topic, body, key, encode_headers(headers))
+
+    def put(
+        self,
+        topic: Topic,
+        body: bytes,
+        key: bytes | None,
+        headers: Headers,
+        number: int | None,
+        due_ms: int | None = None,
+    ) -> int:
+        """Parks a message that was checked. Returns its id, for an entry of whoever parks."""
+        own: HeaderList = [(TARGET, topic.name.encode()), (TARGET_ID, b"%d" % topic.id)]
+        if due_ms is not None:
+            own.append((DUE, b"%d" % due_ms))
+        if number is not None:
+            own.append((TARGET_PARTITION, b"%d" % number))
+        return self._sending.put(self.partition, body, key, encode_headers([*own, *headers]))
+
+    # Out
+
+    def take(self, ids: list[int], then: Callable[[dict[int, Record]], None]) -> None:
+        """The messages by their ids. Those that cannot be read are left out, and `on_lost` is told of them."""
+
+        def found(records: list[Record]) -> None:
+            by_id = {record[0]: record for record in records}
+            for id in ids:
+                if id not in by_id:
+                    self.on_lost(id, "the stored message cannot be found")
+            then(by_id)
+
+        try:
+            self._reading.records_at(self.partition, sorted(ids), found)
+        except Corrupt as damage:
+            self._take_around(ids, damage, then)
+
+    def _take_around(self, ids: list[int], damage: Corrupt, then: Callable[[dict[int, Record]], None]) -> None:
+        first = damage.offset if damage.offset is not None else min(ids)
+        resume = damage.resume_offset if damage.resume_offset is not None else max(ids) + 1
+        lost = {id for id in ids if first <= id < max(resume, first + 1)}
+        for id in sorted(lost):
+            self.on_lost(id, damage.text)
+        self.take([id for id in ids if id not in lost], then)
+
+    def headers_of(self, record: Record) -> HeaderList:
+        """The headers of a parked message as its receivers shall see them, the time when it was due first."""
+        own, kept = _apart(record[4])
+        return [(DUE, own[DUE]), *kept] if DUE in own else kept
+
+    def identified(self, record: Record, headers: HeaderList) -> HeaderList:
+        """The headers with the id that the message has had since it was parked."""
+        if header(record[4], ID) is not None:
+            return headers
+        return [*headers, (ID, id_of(self.partition.topic_id, 0, record).encode())]
+
+    def forward(self, record: Record, headers: HeaderList) -> None:
+        """Sends a message to its topic. What was taken is delivered: the topic's settings may have changed
+        since, and some of the headers are ours."""
+        topic = self._target(record)
+        if topic is None:
+            self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
+            return
+        number = _apart(record[4])[0].get(TARGET_PARTITION)
+        wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
+        order_key = header(record[4], ORDER_KEY)
+        partition = topic.choose(record[2] if order_key is None else order_key, wanted)
+        self._sending.put(partition, record[3], record[2], encode_headers(headers))
+
+    def target_name(self, record: Record) -> str:
+        """The name of the topic that a message goes to."""
+        topic = self._target(record)
+        return target_of(record) if topic is None else topic.name
+
+    def _target(self, record: Record) -> Topic | None:
+        """Where a message goes: its topic, which may have another name now, or one that took its place."""
+        id = _apart(record[4])[0].get(TARGET_ID)
+        same = self._topics.by_id(int(id)) if id is not None else None
+        return same or self._topics.find(target_of(record))
+
+    # What entries say
+
+    def parked(self, first: int, count: int) -> None:
+        """So many messages were parked."""
+        self.end = first + count
+
+    def done(self, id: int) -> None:
+        """A message is sent, or of no use any more."""
+        self._done.mark(id)
+
+    def dump_done(self) -> object:
+        """Which ones are done, for the snapshot."""
+        return self._done.dump()
+
+    def load(self, end: int, done: Any) -> None:
+        """What the snapshot says."""
+        self.end = end
+        self._done = Bitmap.load(done)
+
+
+def _apart(headers: Headers) -> tuple[dict[bytes, bytes | None], HeaderList]:
+    """The headers that parking put there, and those of the message."""
+    own: dict[bytes, bytes | None] = {}
+    for name, value in headers:
+        if name not in _OWN or name in own:
+            break
+        own[name] = value
+    return own, list(headers[len(own) :])
+
+
+def target_of(record: Record) -> str:
+    """The topic that a parked message was sent to."""
+    return (header(record[4], TARGET) or b"").decode()
