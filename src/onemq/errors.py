@@ -67,6 +67,12 @@ class Fenced(OneMQError):
     code = "fenced"
 
 
+class TransactionEnded(OneMQError):
+    """The transaction has ended already, and not in the way that is asked for."""
+
+    code = "transaction-ended"
+
+
 class DiskFull(OneMQError):
     """The disk is above its watermark: messages are refused, reads and acknowledgements go on."""
 

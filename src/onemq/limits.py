@@ -108,3 +108,18 @@ SEARCH_BYTES_MAX = 32 * MIB
 """Their bodies together; a search that has found as much ends."""
 DAMAGES_TOLD = 16
 """Damaged places that a search tells of."""
+
+# Transactions of half messages.
+TRANSACTION_CHECK_MS = 60 * 1000
+"""How long after its last message a transaction is first checked, unless the producer says otherwise, and how long
+after that again."""
+TRANSACTION_CHECKS_MAX = 15
+"""How often somebody is asked before a transaction is rolled back."""
+TRANSACTION_UNHEARD_MS_MAX = 3 * 24 * 3600 * 1000
+"""How long a transaction waits for somebody who could be asked before it is rolled back."""
+TRANSACTION_MESSAGES_MAX = 10_000_000
+TRANSACTIONS_OPEN_MAX = 100_000
+TRANSACTIONS_ENDED_MAX = 100_000
+"""Ended transactions whose outcome is remembered; the oldest are forgotten first."""
+TRANSACTIONS_ENDED_MS = 24 * 3600 * 1000
+"""How long it is remembered."""

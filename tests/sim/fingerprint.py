@@ -20,6 +20,7 @@ def fingerprint(core: Core) -> dict[str, Any]:
         "producers": core.producers.dump(),
         "keys": _keys(core),
         "streams": streams_of(core),
+        "halves": _halves(core),
     }
 
 
@@ -49,6 +50,13 @@ def _keys(core: Core) -> dict[str, Any]:
         "values": dict(zip(state["keys"], state["values"], strict=True)),
         "expiry": dict(zip(state["expiring"], state["expires_at_ms"], strict=True)),
     }
+
+
+def _halves(core: Core) -> dict[str, Any]:
+    halves = core.halves
+    _, _, transactions, ended = halves.dump()  # type: ignore[misc]
+    live = [id for id in range(halves.parking.low, halves.parking.end) if halves.parking.is_live(id)]
+    return msgspec.msgpack.decode(msgspec.msgpack.encode({"live": live, "open": transactions, "ended": ended}))
 
 
 def _topic(topic: Topic) -> dict[str, Any]:

@@ -25,9 +25,10 @@ from onemq.errors import DiskFull, OneMQError
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import BatchBuilder
-from onemq.message import DUE, header
+from onemq.message import DUE, TRANSACTION, header
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
+from tests.sim.halves import HalfCalls
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 
 DAY_MS = 24 * 3600 * 1000
@@ -86,6 +87,7 @@ class World:
         self.rejected: set[tuple[int, str, int, int]] = set()
         self.restarts = 0
         self.streams = StreamCalls(self)
+        self.halves = HalfCalls(self)
         self.background: Later | None = None
         self.start()
 
@@ -277,8 +279,9 @@ class World:
         random = self.random
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
-             self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12],
+             self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
+             self.halves.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -497,6 +500,7 @@ class World:
         self.history = [last]
         self.check_messages()
         self.streams.check_recovered()
+        self.halves.check_recovered()
 
     def forget_after(self, number: int) -> None:
         """What was sent in turns after this one never happened."""
@@ -504,6 +508,7 @@ class World:
         self.scheduled = {body: turn for body, turn in self.scheduled.items() if turn <= number}
         self.cancelled = {body: turn for body, turn in self.cancelled.items() if turn <= number}
         self.streams.forget_after(number)
+        self.halves.forget_after(number)
 
     def check_messages(self, forget: bool = True) -> None:
         """Exactly what was sent is there, in order and dense; only async messages may be lost to a power cut.
@@ -546,8 +551,8 @@ class World:
                 gone = gone or (topic.id, number, offset) in self.done
                 assert gone, f"{topic.name} offset {offset} was acknowledged and is lost"
         for offset, record in found.items():
-            due = header(record[4], DUE)
-            assert due is not None or offset in expected, f"{topic.name} offset {offset} was never sent"
+            moved = header(record[4], DUE) is not None or header(record[4], TRANSACTION) is not None
+            assert moved or offset in expected, f"{topic.name} offset {offset} was never sent"
 
     power_cut = False
     disk_fails = False
@@ -581,6 +586,7 @@ class World:
             self.flush()
             self.run_background()
         assert len(self.core.schedule) == 0, "timers did not fire"
+        self.halves.finish()
         self._balance()
 
     def _drain(self, group: Group) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from onemq.core.deadletters import DeadLetters
 from onemq.core.group import Cursor, GroupConfig
 from onemq.core.groups import Groups
+from onemq.core.halves import Halves
 from onemq.core.housekeeping import Housekeeping
 from onemq.core.keyspace import Keyspace
 from onemq.core.partition import Partition
@@ -83,15 +84,18 @@ class Core:
         self.sending = Sending(stage, self.producers)
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
+        self.halves = Halves(stage, self.topics, self.sending, self.reading)
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
-        self.schedule.parking.on_lost = self._lost
+        self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
+        self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
+        self.halves.on_given_up = self._given_up
         self.waiting = Waiting()
         self.scans = Scans(self.topics)
         self.searching = Searching(log, self.topics, self.reading, self.scans)
         self.keys = Keyspace(stage.entries)
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
-        parkings = [self.schedule.parking]
+        parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
@@ -99,7 +103,7 @@ class Core:
         self._unsettled: list[Partition] = []
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
-            self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams
+            self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -121,6 +125,7 @@ class Core:
                 self._last_run_goes_on = False
                 self.groups.end_last_run()
             due_ms = _earlier(due_ms, self.schedule.tick(now_ms))
+            due_ms = _earlier(due_ms, self.halves.tick(now_ms))
             due_ms = _earlier(due_ms, self.groups.tick(now_ms))
             due_ms = _earlier(due_ms, self.keys.tick(now_ms))
         due_ms = _earlier(due_ms, self.receiving.tick(now_ms))
@@ -231,6 +236,7 @@ class Core:
             "groups": sum(len(topic.groups) for topic in topics),
             "messages": sum(p.end - p.start for topic in topics if not topic.internal for p in topic.partitions),
             "scheduled": len(self.schedule),
+            "transactions": len(self.halves),
             "keys": max(self.keys.count() - sum(not topic.internal for topic in topics), 0),
         }
 
@@ -271,7 +277,9 @@ class Core:
         """After a failed flush: forgets what the log does not have. Those who wait are told; members stay."""
         now_ms, last_run_goes_on = self.stage.now_ms, self._last_run_goes_on
         boots, groups, waiting, scans = self.topics.boots(), self.groups, self.waiting, self.scans
+        listeners = self.halves.listeners
         self._build()
+        self.halves.listeners.take_over(listeners)
         self.recover(now_ms)
         self.topics.set_boots(boots)
         self._last_run_goes_on = last_run_goes_on
@@ -293,8 +301,11 @@ class Core:
     def _damaged(self, cursor: Cursor, damage: Corrupt) -> None:
         self._on_trouble(f"group {cursor.group.name!r} of {cursor.group.topic.name!r} passes over: {damage.text}")
 
-    def _lost(self, id: int, reason: str) -> None:
-        self._on_trouble(f"scheduled message {id} cannot be delivered and is dropped: {reason}")
+    def _lost(self, kind: str, id: int, reason: str) -> None:
+        self._on_trouble(f"{kind} message {id} cannot be delivered and is dropped: {reason}")
+
+    def _given_up(self, name: str, reason: str) -> None:
+        self._on_trouble(f"transaction {name!r} is rolled back: it {reason}")
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

@@ -36,6 +36,11 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     STREAM_MARK      group, offset, last id, entries read before offset 0
     STREAM_PRODUCED  topic, producer, name of the message, its id, now
     STREAM_WINDOW    topic, how long names are remembered in ms, most names of a producer
+    HALF_ADD         transaction, producer group, offset, size, next check, now
+    HALF_CHECK       transaction, how often it was checked, next check
+    HALF_COMMIT      transaction                        its messages are to be moved
+    HALF_MOVED       transaction, number of runs        these first ones of its messages are where they go
+    HALF_END         transaction, committed, now
 
 Runs are flat pairs: first, last, first, last, ...
 """
@@ -72,6 +77,11 @@ STREAM_TRIMMED = 52
 STREAM_MARK = 53
 STREAM_PRODUCED = 54
 STREAM_WINDOW = 55
+HALF_ADD = 70
+HALF_CHECK = 71
+HALF_COMMIT = 72
+HALF_MOVED = 73
+HALF_END = 74
 
 
 def runs_of(offsets: Sequence[int]) -> list[int]:

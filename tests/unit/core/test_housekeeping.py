@@ -8,7 +8,7 @@ from onemq.core.group import Group
 from onemq.core.housekeeping import CLEAN_ROUND_MS, DISK_CHECK_MS, ROUND_MS
 from onemq.core.redelivery import Immediate
 from onemq.core.start import FIRST
-from onemq.core.topics import SCHEDULE_NAME
+from onemq.core.topics import HALF_NAME, SCHEDULE_NAME
 from onemq.errors import DiskFull, ReadOnly
 from tests.sim.disk import SimDisk
 from tests.unit.core.broker import (
@@ -285,6 +285,24 @@ def test_one_far_message_does_not_keep_the_schedule_from_giving_the_disk_back(ma
     assert broker.log.stored_bytes(place.id, 0) < 250_000
     broker.pass_ms(365 * DAY_MS)
     assert broker.values()[-1] == b"far"
+
+
+def test_half_messages_that_ended_give_the_disk_back(broker: Broker) -> None:
+    broker.topic()
+    for name in ("committed", "rolled back"):
+        for _ in range(6):
+            with broker.turn() as core:
+                for _ in range(100):
+                    core.halves.add(name, "producers", core.topics.get("t"), KILOBYTE)
+    place = broker.core.topics.find(HALF_NAME)
+    assert place is not None
+    assert broker.log.stored_bytes(place.id, 0) > 1_200_000
+    with broker.turn() as core:
+        core.halves.commit("committed")
+        core.halves.rollback("rolled back")
+    broker.pass_ms(ROUND_MS)
+    assert broker.log.stored_bytes(place.id, 0) == 0
+    assert len(broker.values()) == 600
 
 
 # The watermark (A4)

@@ -1,0 +1,88 @@
+"""Check-backs: when somebody is asked what became of which transaction, and who can be asked.
+
+Nothing here is durable: it follows from the open transactions and from those who listen now.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+
+from onemq.core.deadlines import Deadlines
+from onemq.core.listeners import Listeners
+from onemq.core.transaction import Transaction
+from onemq.limits import (
+    FIRE_PER_TICK_MAX,
+    TRANSACTION_CHECK_MS,
+    TRANSACTION_CHECKS_MAX,
+    TRANSACTION_UNHEARD_MS_MAX,
+)
+
+
+class Checks:
+    """The transactions to be asked about, by time, and those about which nobody can be asked."""
+
+    def __init__(self, is_unsure: Callable[[Transaction], bool], give_up: Callable[[Transaction, str], None]) -> None:
+        """`is_unsure` says whether a transaction still needs checks; `give_up` is told of each that gets no more,
+        and why: it rolls back."""
+        self._give_up = give_up
+        self._planned: Deadlines[Transaction] = Deadlines(lambda each: not is_unsure(each))
+        self._unheard: dict[str, dict[Transaction, None]] = {}
+        """Producer group -> transactions about which nobody could be asked."""
+        self._look_ms = 0
+        """When to look next whether they have waited long enough."""
+        self.listeners = Listeners(self._listener_came)
+
+    def plan(self, transaction: Transaction) -> None:
+        """Sees to it that the next check is thought of in time."""
+        if transaction.planned_ms is None or transaction.next_ms < transaction.planned_ms:
+            transaction.planned_ms = transaction.next_ms
+            self._planned.add(transaction.next_ms, transaction)
+
+    def heard_of(self, transaction: Transaction) -> None:
+        """It does not wait for somebody who can be asked any more."""
+        waiting = self._unheard.get(transaction.group)
+        if waiting is not None and transaction in waiting:
+            del waiting[transaction]
+            if not waiting:
+                del self._unheard[transaction.group]
+
+    def pop_due(self, now_ms: int) -> list[Transaction]:
+        """Those about which somebody is there to be asked now. Gives up those that had their chances."""
+        due = dict.fromkeys(islice(self._planned.pop_due(now_ms), FIRE_PER_TICK_MAX))
+        found = [each for each in due if self._is_to_be_asked(each, now_ms)]
+        if self._unheard and not 0 < self._look_ms - now_ms <= TRANSACTION_CHECK_MS:
+            self._look_ms = now_ms + TRANSACTION_CHECK_MS
+            self._give_up_unheard(now_ms)
+        return found
+
+    def next_ms(self) -> int | None:
+        """When to come again."""
+        planned_ms = self._planned.next_due_ms()
+        if self._unheard:
+            return self._look_ms if planned_ms is None else min(self._look_ms, planned_ms)
+        return planned_ms
+
+    def _is_to_be_asked(self, transaction: Transaction, now_ms: int) -> bool:
+        """Of a transaction whose time has come: whether somebody is to be asked now; else it waits or ends."""
+        transaction.planned_ms = None
+        if transaction.next_ms > now_ms:
+            self.plan(transaction)
+        elif transaction.checks >= TRANSACTION_CHECKS_MAX:
+            self._give_up(transaction, f"was not ended though its producers were asked {transaction.checks} times")
+        elif transaction.group in self.listeners:
+            return True
+        else:
+            self._unheard.setdefault(transaction.group, {})[transaction] = None
+            # Those who come after a restart shall find it, however long that took.
+            until_ms = max(transaction.next_ms + TRANSACTION_UNHEARD_MS_MAX, now_ms + TRANSACTION_CHECK_MS)
+            transaction.waits_until_ms = until_ms
+        return False
+
+    def _give_up_unheard(self, now_ms: int) -> None:
+        waiting = [each for group in self._unheard.values() for each in group]
+        for transaction in waiting:
+            if transaction.waits_until_ms <= now_ms:
+                self._give_up(transaction, "waited for days, and nobody of its producer group came to be asked")
+
+    def _listener_came(self, group: str) -> None:
+        for transaction in self._unheard.pop(group, {}):
+            self.plan(transaction)
