@@ -80,7 +80,7 @@ class Life:
 
     def dump(self) -> Any:
         """The state as a snapshot keeps it, in an order of its own and without what need not be the same."""
-        _, topics, groups, producers, schedule, keys, streams = msgspec.msgpack.decode(self.core.dump())
+        _, topics, groups, producers, schedule, keys, streams, *_ = msgspec.msgpack.decode(self.core.dump())
         for *_, members, cursors in groups[1]:
             members.sort()
             for cursor in cursors:
