@@ -84,6 +84,15 @@ FIRE_PER_TICK_MAX = 1_000
 """Timers that one tick works off before others get their turn."""
 SETTLE_ROUNDS_MAX = 1_000
 """How often one turn serves those who send and ask again when they are served, before others get their turn."""
+SCREENED_PER_TURN_MAX = 2_000
+"""Messages that one turn passes over or holds back in groups with a filter, an order or the like; then others get
+their turn."""
+HELD_PER_PARTITION_MAX = 10_000
+"""Messages of a partition that a group holds back behind earlier ones of their key; then the group waits there."""
+ONCE_KEYS_MAX = 1_000_000
+"""Keys of acknowledged messages that a group remembers; beyond it the oldest are forgotten."""
+EXPIRED_PER_ROUND_MAX = 1_000
+"""Expired messages that one round of housekeeping makes dead letters."""
 PRODUCER_BATCHES_REMEMBERED = 5
 """Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000

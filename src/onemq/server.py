@@ -112,7 +112,8 @@ def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings)
     wanted = topic_config(settings, config.log)
     topic = core.topics.find(name)
     if topic is not None:
-        wanted = msgspec.structs.replace(wanted, dead=topic.config.dead)
+        known = topic.config
+        wanted = msgspec.structs.replace(wanted, dead=known.dead, expires_ms=known.expires_ms, expired=known.expired)
     try:
         if topic is None:
             core.topics.create(name, settings.partitions, wanted)

@@ -68,7 +68,9 @@ def _topic(topic: Topic) -> dict[str, Any]:
         "groups": {
             group.name: {
                 "config": group.config,
-                "members": {member.name: member.leased for member in group.members.values()},
+                "members": {member.name: (member.leased, member.attributes) for member in group.members.values()},
+                "locks": group.locks.dump() if group.locks is not None else None,
+                "once": group.once_keys.dump() if group.once_keys is not None else None,
                 "cursors": [(cursor.next, _deliveries(cursor)) for cursor in group.cursors],
             }
             for group in topic.groups.values()

@@ -13,7 +13,7 @@ from onemq.core.deadletters import DeadLetters
 from onemq.core.group import Cursor, GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.halves import Halves
-from onemq.core.housekeeping import Housekeeping
+from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping
 from onemq.core.keyspace import Keyspace
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
@@ -26,6 +26,7 @@ from onemq.core.sending import ProducerSequence, Sending
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
 from onemq.core.streams import Streams
+from onemq.core.sweep import Sweep
 from onemq.core.topics import Topics
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
@@ -99,6 +100,9 @@ class Core:
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
+        self.sweep = Sweep(stage, self.topics, self.groups, self.receiving)
+        self.housekeeping.every(ROUND_MS, self.sweep.bury_expired)
+        self.housekeeping.every(HOUR_MS, self.sweep.forget_once)
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []
         """Partitions with messages that those who wait were not told of yet."""
@@ -207,11 +211,12 @@ class Core:
         positions(self.log, self.topics.get(topic), start, found)
 
     def set_policy(self, topic: str, group: GroupConfig, kind: str) -> None:
-        """Sets what all groups of a topic are like, those to come included, and how long its messages stay."""
+        """Sets how all groups of a topic hand out again, those to come included, and how long its messages stay."""
         group.check(topic)
         found = self.topics.alter(topic, group=msgspec.to_builtins(group), kind=kind)
+        changes = {name: getattr(group, name) for name in ("policy", "dead_topic", "lease_connection", "lease_ms")}
         for each in list(found.groups.values()):
-            self.groups.alter(each, group)
+            self.groups.alter(each, msgspec.structs.replace(each.config, **changes))
 
     def check_writable(self) -> None:
         """Raises if nothing can be written now: what a protocol asks before a command that changes keys."""

@@ -69,7 +69,7 @@ class DeadLetters:
                 origin = (group.topic.name, cursor.partition.number, offset, group.name)
                 death = Death(reason, *origin, count, self._stage.now_ms, history)
                 self._write(group, cursor, record, death)
-            self._groups.acknowledge(group, cursor.partition.number, [offset])
+            self._groups.dismiss(group, cursor.partition.number, [offset])
 
         try:
             self._reading.records_at(cursor.partition, [offset], found)

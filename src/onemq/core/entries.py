@@ -17,13 +17,15 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     SEEK             group, partition, offset           forgets what was in flight
     PASS             group, partition, next offset      there was nothing to hand out before it
     MOVE             group, partition, offset           what is in flight stays in flight
-    JOIN             group, member, leased
+    JOIN             group, member, leased, attributes or nil
     LEAVE            group, member, now, reason         gives its deliveries back
     DELIVER          group, partition, member, now, next offset, runs
     HAND             group, partition, member, since, offsets, added to the count
     ACKNOWLEDGE      group, partition, runs
     CLAIM            group, partition, member, since, offsets, counts       makes in flight what is not
     RETURN           group, partition, offsets, due (0: at once), now, reason, taken from the count
+    HOLD             group, partition, now, next offset, offsets, order keys, once keys     makes unacknowledged
+    ONCE             group, keys, until, now            keys of acknowledged messages
     SCHEDULE         first id, due times                the messages lie at these offsets of the schedule
     UNSCHEDULE       ids                                fired or cancelled
     RESCHEDULE       id, due
@@ -43,6 +45,8 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_END         transaction, committed, now
 
 Runs are flat pairs: first, last, first, last, ...
+The order keys of HOLD are hashes of 32 bits (0: none), the once keys digests of 16 bytes (empty: none); either list
+is empty where the group has no use for it.
 """
 
 from collections.abc import Sequence
@@ -65,6 +69,8 @@ ACKNOWLEDGE = 22
 RETURN = 23
 CLAIM = 24
 PASS = 25
+HOLD = 26
+ONCE = 27
 SCHEDULE = 30
 UNSCHEDULE = 31
 RESCHEDULE = 32

@@ -7,11 +7,17 @@ before `next` is acknowledged: the acknowledged set takes no memory, and offsets
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from onemq.core.admission import Admission
+from onemq.core.assignment import NO_ATTRIBUTES, Attributes, assign
+from onemq.core.filter import compile_filter
+from onemq.core.locks import Locks
+from onemq.core.once import OnceKeys, key_of
 from onemq.core.partition import Partition
 from onemq.core.redelivery import Redelivery, from_entry
 from onemq.errors import InvalidArgument
@@ -43,6 +49,17 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Give a member's deliveries back at once when its connection ends, where a protocol's own way is to keep them."""
     lease_ms: int = 0
     """Give a delivery back when it is not acknowledged in this time; 0: never while its member lives."""
+    filter: str | None = None
+    """Which messages the group wants (core/filter); others are passed over."""
+    order: Literal["none", "partition", "key"] = "none"
+    """What must be done before something after it is handed out: nothing, what comes before it in its partition, or
+    what comes before it and has the same key."""
+    assign: Literal["none", "average", "circle", "config", "room", "hash"] = "none"
+    """How partitions are given to members (core/assignment.py); none: every member gets messages of all."""
+    once: str | None = None
+    """What makes two messages the same, of which only one may be acknowledged: `key`, `id` or `header:<name>`."""
+    once_ms: int = 3 * 24 * 3600 * 1000
+    """How long the group remembers what it has acknowledged."""
 
     def check(self, topic: str) -> None:
         """Raises `InvalidArgument` for settings that make no sense for a group of that topic."""
@@ -52,6 +69,12 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidArgument(f"this is not a redelivery policy: {self.policy}") from None
         if not 0 <= self.lease_ms <= DURATION_MS_MAX:
             raise InvalidArgument(f"lease_ms must be 0 to {DURATION_MS_MAX}, not {self.lease_ms}")
+        if not 1 <= self.once_ms <= DURATION_MS_MAX:
+            raise InvalidArgument(f"once_ms must be 1 to {DURATION_MS_MAX}, not {self.once_ms}")
+        if self.once is not None:
+            key_of(self.once)
+        if self.filter is not None:
+            compile_filter(self.filter)
         if self.dead_topic is not None:
             check_name("topic", self.dead_topic)
             if self.dead_topic.startswith("__"):
@@ -63,7 +86,7 @@ class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Member:
     """A receiver with a name."""
 
-    __slots__ = ("held", "in_flight", "leased", "name", "seen_ms")
+    __slots__ = ("attributes", "held", "in_flight", "leased", "name", "seen_ms")
 
     def __init__(self, name: str, leased: bool, seen_ms: int) -> None:
         self.name = name
@@ -71,6 +94,7 @@ class Member:
         """When it last asked for something, as far as a protocol keeps it. Not durable: a restart counts as asking."""
         self.leased = leased
         """Whether its deliveries go back when its connection ends."""
+        self.attributes: Attributes = NO_ATTRIBUTES
         self.held: dict[Delivery, None] = {}
         self.in_flight = 0
         """How many messages it has."""
@@ -120,8 +144,8 @@ class Cursor:
     """A group's position on one partition."""
 
     __slots__ = (
-        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "last", "names", "next", "partition", "ready",
-        "unacknowledged",
+        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "last", "names", "next", "partition", "plain",
+        "ready", "unacknowledged",
     )  # fmt: skip
 
     def __init__(self, group: "Group", partition: Partition, position: int) -> None:
@@ -139,8 +163,10 @@ class Cursor:
         """Heap of offsets to hand out again; stale ones are passed over."""
         self.ahead: list[Record] = []
         """Records that were decoded and not yet handed out, the next one last."""
+        self.plain = True
+        """Whether those can be handed out without looking at each of them."""
         self.again: dict[int, Record] = {}
-        """Records to hand out again that the log brought later than they were asked for."""
+        """Records that are ready and were read already: the log brought them late, or they were held back by no one."""
         self.busy = False
         """Whether a read of the log is under way."""
 
@@ -196,6 +222,7 @@ class Cursor:
 
     def seek(self, offset: int) -> None:
         """Goes on at an offset and forgets what was in flight."""
+        self._unlock(list(self.unacknowledged))
         for delivery in self.unacknowledged.values():
             delivery.release()
         self.unacknowledged.clear()
@@ -225,8 +252,9 @@ class Cursor:
             self.ahead.clear()
         self.last = max(self.last, start)
         if self._low < start:
-            gone = (offset for offset in self.unacknowledged if offset < start and offset not in self.ghosts)
-            for offset in list(gone):
+            gone = [offset for offset in self.unacknowledged if offset < start and offset not in self.ghosts]
+            self._unlock(gone)
+            for offset in gone:
                 self.unacknowledged.pop(offset).release()
             self._low = start
 
@@ -236,14 +264,24 @@ class Cursor:
         self.last = min(self.last, end)
         self.high = min(max(self.high, self.next), end)
         self._low = min(self._low, end)
-        for offset in [offset for offset in self.unacknowledged if offset >= end]:
+        gone = [offset for offset in self.unacknowledged if offset >= end]
+        self._unlock(gone)
+        for offset in gone:
             self.unacknowledged.pop(offset).release()
+
+    def _unlock(self, gone: list[int]) -> None:
+        """Messages are about to go: those of the same keys need not wait for them any more."""
+        if self.group.locks is not None:
+            self.group.locks.release(self.partition.number, gone)
 
 
 class Group:
     """A named set of cursors on a topic."""
 
-    __slots__ = ("config", "cursors", "id", "members", "name", "policy", "rotation", "topic", "waiting")
+    __slots__ = (
+        "_assignment", "admission", "config", "cursors", "id", "locks", "members", "name", "once_keys", "policy",
+        "rotation", "topic", "waiting",
+    )  # fmt: skip
 
     def __init__(self, id: int, topic: "Topic", name: str, config: GroupConfig) -> None:
         self.id = id
@@ -254,16 +292,54 @@ class Group:
         self.waiting: OrderedDict[Receive, None] = OrderedDict()
         """Receivers that found nothing, longest waiting first."""
         self.rotation = 0
+        self.config = GroupConfig()
+        self.admission: Admission | None = None
+        """What decides on each message before it is handed out, if any of the settings asks for that."""
+        self.locks: Locks | None = None
+        """Which messages wait for others of their keys, in groups where they do."""
+        self.once_keys: OnceKeys | None = None
+        """The keys of what was acknowledged, in groups that must not hand out a key again."""
         self.set_config(config)
 
     def set_config(self, config: GroupConfig) -> None:
-        """Takes over settings."""
-        self.config = config
+        """Takes over settings. When those change by which messages wait for others, everything that was handed out
+        before must be done before anything new is."""
+        old, self.config = self.config, config
         self.policy: Redelivery | None = from_entry(config.policy) if config.policy else None
+        special = config.filter is not None or config.once is not None or config.order != "none"
+        self.admission = Admission(config) if special or config.assign != "none" else None
+        if self.admission is None or not self.admission.locking:
+            if self.locks is not None:
+                self.locks.release_all()
+            self.locks = None
+        elif self.locks is None or (old.order, old.once) != (config.order, config.once):
+            self.locks = self.locks or Locks(self)
+            self.locks.build_wall()
+        self.once_keys = None if config.once is None else self.once_keys or OnceKeys()
+        self.members_changed()
+        self.look_anew()
+
+    def look_anew(self) -> None:
+        """Settings have changed: what was read ahead must be looked at again."""
+        for cursor in self.cursors:
+            cursor.ahead.clear()
+
+    def members_changed(self) -> None:
+        """Members or partitions came or went."""
+        self._assignment: Sequence[str | None] | None = None
+
+    @property
+    def assignment(self) -> Sequence[str | None]:
+        """The member of each partition, in groups that assign them."""
+        if self._assignment is None:
+            members = {member.name: member.attributes for member in self.members.values()}
+            self._assignment = assign(self.config.assign, len(self.cursors), members)
+        return self._assignment
 
     def add_cursor(self, partition: Partition, position: int) -> None:
         """The topic has one more partition."""
         self.cursors.append(Cursor(self, partition, position))
+        self.members_changed()
 
     @property
     def available(self) -> bool:

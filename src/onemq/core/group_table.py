@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from onemq.core.assignment import NO_ATTRIBUTES, Attributes
 from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
@@ -14,15 +15,20 @@ from onemq.core.entries import (
     GROUP_CREATE,
     GROUP_DELETE,
     HAND,
+    HOLD,
     JOIN,
     LEAVE,
     MOVE,
+    ONCE,
     PASS,
     RETURN,
     SEEK,
     offsets_of,
 )
 from onemq.core.group import COUNT_MAX, GIVEN_UP, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.locks import NO_HASH
+from onemq.core.once import NO_KEY
+from onemq.core.partition import Partition
 from onemq.core.stage import Stage
 from onemq.core.timers import Timers
 from onemq.core.topics import Topic, Topics
@@ -42,6 +48,7 @@ class GroupTable:
         self.hot: dict[Group, None] = {}
         """Groups that may have something for those who wait."""
         topics.on_delete.append(self._topic_deleted)
+        topics.on_trim.append(self._wake_locked)
         self._appliers = self.appliers()
 
     def by_id(self, id: int) -> Group:
@@ -84,6 +91,8 @@ class GroupTable:
             MOVE: self._apply_move,
             ACKNOWLEDGE: self._apply_acknowledge,
             RETURN: self._apply_return,
+            HOLD: self._apply_hold,
+            ONCE: self._apply_once,
         }
 
     def dump(self) -> object:
@@ -91,9 +100,12 @@ class GroupTable:
         return [self._next_id, [self._dump_group(group) for group in self._by_id.values()]]
 
     def _dump_group(self, group: Group) -> list[object]:
-        members = [[member.name, member.leased] for member in group.members.values()]
+        members = [[each.name, each.leased, _attributes_entry(each.attributes)] for each in group.members.values()]
         cursors = [[cursor.next, self._dump_deliveries(cursor), cursor.last] for cursor in group.cursors]
-        return [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
+        row = [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
+        locks = group.locks.dump() if group.locks is not None else None
+        once = group.once_keys.dump() if group.once_keys is not None else None
+        return [*row, [locks, once]]
 
     def _dump_deliveries(self, cursor: Cursor) -> list[object]:
         """Each delivery once, with the offsets that are still in it."""
@@ -108,17 +120,25 @@ class GroupTable:
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         next_id, groups = state
-        for id, topic, name, config, members, cursors in groups:
+        for id, topic, name, config, members, cursors, *held in groups:
             self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, *_ in cursors], config))
-            for member, leased in members:
-                self._apply_join((JOIN, id, member, leased))
+            for member in members:
+                self._apply_join((JOIN, id, *member))
             for cursor, (_, deliveries, *last) in zip(self._by_id[id].cursors, cursors, strict=True):
                 cursor.last = last[0] if last else cursor.next
                 for fields in deliveries:
                     self._load_delivery(cursor, *fields)
                 cursor.high = max(cursor.next, max(cursor.unacknowledged, default=-1) + 1)
                 cursor.settle_low()
+            for locks, once in held:
+                self._load_held(self._by_id[id], locks, once)
         self._next_id = next_id
+
+    def _load_held(self, group: Group, locks: Any, once: Any) -> None:
+        if group.locks is not None and locks is not None:
+            group.locks.load(locks)
+        if group.once_keys is not None and once is not None:
+            group.once_keys.load(once)
 
     def _load_delivery(
         self, cursor: Cursor, member: str | None, since_ms: int, count: int, history: Any, due_ms: int, offsets: Any
@@ -165,6 +185,10 @@ class GroupTable:
             self.hot.pop(group, None)
             self._release_waiting(group)
 
+    def _wake_locked(self, topic: Topic, partition: Partition, start: int) -> None:
+        """What is trimmed may be what other messages wait for."""
+        self.hot.update((group, None) for group in topic.groups.values() if group.locks is not None)
+
     def _apply_seek(self, entry: Any) -> None:
         _, id, number, offset = entry
         self._by_id[id].cursors[number].seek(offset)
@@ -174,9 +198,13 @@ class GroupTable:
         self._by_id[id].cursors[number].move(offset)
 
     def _apply_join(self, entry: Any) -> None:
-        _, id, name, leased = entry
-        member = self._by_id[id].members.setdefault(name, Member(name, leased, self._stage.now_ms))
+        _, id, name, leased, *attributes = entry
+        group = self._by_id[id]
+        member = group.members.setdefault(name, Member(name, leased, self._stage.now_ms))
         member.leased = leased
+        if attributes and attributes[0] is not None:
+            member.attributes = msgspec.convert(attributes[0], Attributes)
+        group.members_changed()
 
     def _apply_leave(self, entry: Any) -> None:
         _, id, name, now_ms, reason = entry
@@ -185,6 +213,7 @@ class GroupTable:
         for cursor, offset in held_by(member):
             self._put_back(cursor, offset, READY, now_ms, reason, 0)
         del group.members[name]
+        group.members_changed()
 
     def _apply_deliver(self, entry: Any) -> None:
         _, id, number, name, now_ms, next_offset, runs = entry
@@ -226,6 +255,8 @@ class GroupTable:
     def _apply_acknowledge(self, entry: Any) -> None:
         _, id, number, runs = entry
         cursor = self._by_id[id].cursors[number]
+        if cursor.group.locks is not None:
+            cursor.group.locks.release(number, offsets_of(runs))
         together, last = 0, None
         for delivery in map(cursor.unacknowledged.pop, offsets_of(runs)):
             if delivery is not last:
@@ -244,6 +275,25 @@ class GroupTable:
         cursor = self._by_id[id].cursors[number]
         for offset in offsets:
             self._put_back(cursor, offset, due_ms, now_ms, reason, uncount)
+
+    def _apply_hold(self, entry: Any) -> None:
+        _, id, number, now_ms, next_offset, offsets, order_keys, once_keys = entry
+        cursor = self._by_id[id].cursors[number]
+        cursor.next = cursor.last = next_offset
+        locks = cursor.group.locks
+        for place, offset in enumerate(offsets):
+            if offset in cursor.unacknowledged:
+                continue  # the group was moved back, and this one is not done yet
+            self._park(offset, Delivery(cursor, None, [offset], now_ms, 0))
+            if locks is not None:
+                order = order_keys[place] if order_keys else NO_HASH
+                locks.add(number, offset, order, once_keys[place] if once_keys else NO_KEY)
+
+    def _apply_once(self, entry: Any) -> None:
+        _, id, keys, until_ms, now_ms = entry
+        remembered = self._by_id[id].once_keys
+        if remembered is not None:
+            remembered.remember(keys, until_ms, now_ms)
 
     # Small steps
 
@@ -281,7 +331,15 @@ class GroupTable:
                 old.release()
 
     def _member(self, group: Group, name: str) -> Member:
-        return group.members.get(name) or group.members.setdefault(name, Member(name, False, self._stage.now_ms))
+        member = group.members.get(name)
+        if member is None:
+            member = group.members[name] = Member(name, False, self._stage.now_ms)
+            group.members_changed()
+        return member
+
+
+def _attributes_entry(attributes: Attributes) -> Any:
+    return None if attributes == NO_ATTRIBUTES else msgspec.to_builtins(attributes)
 
 
 def held_by(member: Member) -> list[tuple[Cursor, int]]:

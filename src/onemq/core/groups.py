@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from onemq.core.assignment import Attributes
 from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
@@ -13,9 +14,11 @@ from onemq.core.entries import (
     GROUP_CREATE,
     GROUP_DELETE,
     HAND,
+    HOLD,
     JOIN,
     LEAVE,
     MOVE,
+    ONCE,
     PASS,
     RETURN,
     SEEK,
@@ -23,6 +26,8 @@ from onemq.core.entries import (
 )
 from onemq.core.group import BURYING, READY, Cursor, Delivery, Group, GroupConfig, Member
 from onemq.core.group_table import GroupTable, held_by
+from onemq.core.locks import HELD
+from onemq.core.once import digest
 from onemq.core.stage import Stage
 from onemq.core.topics import Topics
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
@@ -74,6 +79,7 @@ class Groups(GroupTable):
         self.check(group)
         config.check(group.topic.name)
         self._do((GROUP_ALTER, group.id, msgspec.to_builtins(config)), group)
+        self.hot[group] = None
 
     def delete(self, group: Group) -> None:
         """Removes a group; its position and what was in flight are forgotten."""
@@ -94,13 +100,18 @@ class Groups(GroupTable):
         self.cursor(group, number)
         self._do((MOVE, group.id, number, offset), group)
 
-    def join(self, group: Group, name: str, leased: bool) -> Member:
-        """Makes a member known. A leased one gives its deliveries back when it leaves or dies."""
+    def join(self, group: Group, name: str, leased: bool, attributes: Attributes | None = None) -> Member:
+        """Makes a member known. A leased one gives its deliveries back when it leaves or dies. Without attributes
+        those that it had stay."""
         self.check(group)
         check_name("member", name)
         member = group.members.get(name)
-        if member is None or member.leased != leased:
-            self._do((JOIN, group.id, name, leased), group)
+        changed = attributes is not None and (member is None or member.attributes != attributes)
+        if member is None or member.leased != leased or changed:
+            told = msgspec.to_builtins(attributes) if changed else None
+            self._do((JOIN, group.id, name, leased, told), group)
+            if group.admission is not None:
+                self.hot[group] = None
         return group.members[name]
 
     def leave(self, group: Group, name: str, reason: str = "the member left") -> int:
@@ -130,6 +141,13 @@ class Groups(GroupTable):
 
     def acknowledge(self, group: Group, number: int, offsets: list[int]) -> int:
         """Those messages are done. Returns how many of them were not before."""
+        if group.once_keys is not None and self.has(group):
+            self._remember(group, number, offsets)
+        return self.dismiss(group, number, offsets)
+
+    def dismiss(self, group: Group, number: int, offsets: list[int]) -> int:
+        """The group needs those messages no more, although nobody has dealt with them: they were dropped, or are
+        dead letters. Returns how many of them were not done before."""
         unacknowledged = self.cursor(group, number).unacknowledged
         if not offsets:
             return 0
@@ -139,11 +157,16 @@ class Groups(GroupTable):
             known = sorted({offset for offset in offsets if offset in unacknowledged})
         if known:
             self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
+            if group.admission is not None:
+                self.hot[group] = None
         return len(known)
 
     def acknowledge_known(self, group: Group, number: int, offsets: Sequence[int]) -> None:
         """Those messages are done: ascending offsets, each of which is in flight."""
-        self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
+        if group.admission is not None:
+            self.acknowledge(group, number, offsets)
+        else:
+            self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
 
     def acknowledge_one(self, group: Group, number: int, offset: int) -> bool:
         """That message is done, if it was not before. One after the other in one turn makes one entry."""
@@ -152,7 +175,7 @@ class Groups(GroupTable):
         if delivery is None:
             return False
         entries = self._stage.entries
-        last = entries[-1] if entries else None
+        last = entries[-1] if entries and group.admission is None else None
         if last is None or last[0] != ACKNOWLEDGE or last[1] != group.id or last[2] != number:
             return self.acknowledge(group, number, [offset]) > 0
         del cursor.unacknowledged[offset]
@@ -173,16 +196,16 @@ class Groups(GroupTable):
             raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
         reason = _told(reason)
         failed = 0
-        for offset in sorted(set(offsets)):
-            delivery = cursor.unacknowledged.get(offset)
-            if delivery is None or delivery.member is None:
-                continue
+        held = [offset for offset in sorted(set(offsets)) if self._is_held(cursor, offset)]
+        for offset in held:
+            delivery = cursor.unacknowledged[offset]
             failed += 1
             delay = group.policy.delay_ms(max(delivery.count, 1), offset) if group.policy else 0
             due_ms = READY if delay is None else delay if delay_ms is None else delay_ms
             self._return(cursor, [offset], due_ms and self._stage.now_ms + due_ms, reason)
             if delay is None:
                 self.bury(cursor, offset, reason)
+        self._return_after(cursor, [offset for offset in held if offset in cursor.unacknowledged])
         return failed
 
     def give_back(self, group: Group, number: int, offsets: Iterable[int]) -> int:
@@ -191,6 +214,7 @@ class Groups(GroupTable):
         held = [offset for offset in sorted(set(offsets)) if self._is_held(cursor, offset)]
         if held:
             self._return(cursor, held, READY, "", uncount=1)
+            self._return_after(cursor, held)
         return len(held)
 
     def extend(self, group: Group, number: int, offsets: Iterable[int]) -> int:
@@ -204,6 +228,15 @@ class Groups(GroupTable):
         for member, held in by_member.items():
             self.hand(cursor, member, held, counts=False)
         return sum(map(len, by_member.values()))
+
+    def _return_after(self, cursor: Cursor, failed: list[int]) -> None:
+        """In a group that keeps the order of partitions, what was handed out after a message that comes again comes
+        again after it; that does not count."""
+        if failed and cursor.group.config.order == "partition":
+            deliveries = cursor.unacknowledged.items()
+            after = [offset for offset, each in deliveries if offset > failed[0] and each.member is not None]
+            if after:
+                self._return(cursor, sorted(after), READY, "", uncount=1)
 
     def reject(self, group: Group, number: int, offset: int, reason: str) -> bool:
         """That message is a dead letter now, whatever the policy says."""
@@ -227,9 +260,11 @@ class Groups(GroupTable):
             offset
             for offset in sorted(set(offsets))
             if (delivery := cursor.unacknowledged.get(offset)) is not None
-            and delivery.due_ms != BURYING
+            and delivery.due_ms not in (BURYING, HELD)
             and now_ms - delivery.since_ms >= idle_ms_min
         ]
+        if group.config.order == "partition" and not _all_in_flight(cursor) <= set(claimed):
+            return []  # a partition is with one member only, so it is claimed as a whole
         if counts:
             claimed = [offset for offset in claimed if not self.bury_if_worn_out(cursor, offset)]
         if claimed:
@@ -259,6 +294,39 @@ class Groups(GroupTable):
         runs = runs_of(offsets) if offsets else []
         group = cursor.group
         self._do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
+
+    def hold(
+        self,
+        cursor: Cursor,
+        next_offset: int,
+        offsets: list[int],
+        order_keys: list[int] | None = None,
+        once_keys: list[bytes] | None = None,
+    ) -> None:
+        """Those messages are unacknowledged from now on, though nobody has them yet, and everything before
+        `next_offset` passed. They are ready, or stand in line behind others of their keys."""
+        group = cursor.group
+        orders = order_keys if order_keys and any(order_keys) else []
+        onces = once_keys if once_keys and any(once_keys) else []
+        now_ms, number = self._stage.now_ms, cursor.partition.number
+        self._do((HOLD, group.id, number, now_ms, next_offset, offsets, orders, onces), group)
+
+    def once_seen(self, group: Group, key: bytes) -> bool:
+        """Whether a message of that business key was acknowledged, and the group still knows."""
+        self.check(group)
+        if group.once_keys is None or group.config.once is None:
+            return False
+        return group.once_keys.has(digest(group.config.once, key), self._stage.now_ms)
+
+    def forget_once(self, group: Group) -> None:
+        """The group forgets the keys whose time is up."""
+        self._do((ONCE, group.id, [], 0, self._stage.now_ms), group)
+
+    def _remember(self, group: Group, number: int, offsets: list[int]) -> None:
+        keys = group.locks.once_keys(number, offsets) if group.locks is not None else []
+        if keys:
+            now_ms = self._stage.now_ms
+            self._do((ONCE, group.id, keys, now_ms + group.config.once_ms, now_ms), group)
 
     def pass_over(self, cursor: Cursor, next_offset: int) -> None:
         """There is nothing to hand out before an offset."""
@@ -343,6 +411,10 @@ class Groups(GroupTable):
 def _told(reason: str) -> str:
     """A reason as it is kept: not too long, and text that can be encoded."""
     return reason[:REASON_CHARACTERS_MAX].encode(errors="replace").decode()
+
+
+def _all_in_flight(cursor: Cursor) -> set[int]:
+    return {offset for offset, each in cursor.unacknowledged.items() if each.member is not None}
 
 
 def is_exhausted(cursor: Cursor, delivery: Delivery) -> bool:

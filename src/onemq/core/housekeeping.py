@@ -58,6 +58,10 @@ class Housekeeping:
             (HOUR_MS, self._producers.forget_idle),
         ]
 
+    def every(self, every_ms: int, work: Callable[[int], None]) -> None:
+        """Has some more work done in rounds."""
+        self._rounds.append((every_ms, work))
+
     def tick(self, now_ms: int) -> int:
         """Does what is due. Returns when to come again."""
         rounds = self._rounds if self._stage.refusal is None else self._rounds[:1]

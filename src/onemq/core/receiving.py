@@ -5,11 +5,14 @@ were given back go first, lowest offset first, then fresh ones; partitions take 
 """
 
 from collections.abc import Callable
+from itertools import takewhile
 
+from onemq.core.admission import NO_LIMIT
 from onemq.core.deadlines import Deadlines
 from onemq.core.group import Cursor, Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.reading import Reading
+from onemq.core.screening import Screening, is_plain
 from onemq.core.stage import Stage
 from onemq.errors import Corrupt
 from onemq.limits import RECEIVE_BYTES_MAX
@@ -76,6 +79,7 @@ class Receiving:
         self._stage = stage
         self._groups = groups
         self._reading = reading
+        self.screening = Screening(stage, groups)
         self._deadlines: Deadlines[Receive] = Deadlines(lambda request: request.answered)
         self._settling: set[Group] = set()
         """Groups whose waiting requests are being served: who asks again as it is served comes after them."""
@@ -96,6 +100,8 @@ class Receiving:
         until a time, or is answered with nothing."""
         self._groups.check_receiver(group, member, number)
         self._stage.check()
+        if group.config.assign != "none" and member not in group.members:
+            self._groups.join(group, member, leased=False)
         request = Receive(group, member, most, then, number)
         request.in_flight = in_flight
         request.allowance = allowance
@@ -122,7 +128,7 @@ class Receiving:
         if not cursor.ahead and not self._read_ahead(cursor, request):
             return None
         ahead = cursor.ahead
-        if len(ahead) < most:
+        if len(ahead) < most or not cursor.plain:
             return None
         records = ahead[: -most - 1 : -1]
         del ahead[-most:]
@@ -181,10 +187,10 @@ class Receiving:
         for request in self._deadlines.pop_due(now_ms):
             request.group.waiting.pop(request, None)
             request.finish()
-        return self._deadlines.next_due_ms()
+        return now_ms if self.screening.tick() else self._deadlines.next_due_ms()
 
     def _busy(self, request: Receive) -> bool:
-        return any(cursor.busy for cursor in self._cursors(request))
+        return request.group in self.screening.later or any(cursor.busy for cursor in self._cursors(request))
 
     def _cursors(self, request: Receive) -> list[Cursor]:
         cursors = request.group.cursors
@@ -201,6 +207,10 @@ class Receiving:
             request.most = request.allowance()
             if request.most <= 0:
                 return
+        if request.group.admission is not None:
+            for cursor in self._cursors(request):
+                self._serve_screened(request, cursor)
+            return
         for cursor in self._cursors(request):
             while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
@@ -210,23 +220,49 @@ class Receiving:
                         return
                     if not self._read_ahead(cursor, request):
                         break
+                if not cursor.plain:
+                    self._serve_screened(request, cursor)
+                    break
                 self._hand_fresh(request, cursor)
             if len(request.got) >= request.most:
                 return
 
-    def _hand_again(self, request: Receive, cursor: Cursor) -> None:
-        offsets = self._take_ready(request, cursor)
-        kept = [cursor.again.pop(offset) for offset in offsets if offset in cursor.again]
+    def _serve_screened(self, request: Receive, cursor: Cursor) -> None:
+        """The same for one cursor whose messages must be looked at one by one."""
+        admission = cursor.group.admission
+        while len(request.got) < request.most:
+            limit = admission.limit(cursor, request.member) if admission is not None else NO_LIMIT
+            if cursor.has_ready() and cursor.ready[0] < limit:
+                self._hand_again(request, cursor, limit)
+                continue
+            stuck = limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor)
+            if stuck or not (cursor.ahead or not request.is_full() and self._read_ahead(cursor, request)):
+                return
+            if cursor.ahead:
+                self._screen(request, cursor)
+
+    def _screen(self, request: Receive, cursor: Cursor) -> None:
+        most = request.most - len(request.got)
+        if cursor.group.locks is not None:
+            self.screening.hold(cursor, most)
+        else:
+            number = cursor.partition.number
+            records = self.screening.take(cursor, request.member, most, request.in_flight)
+            request.got += [(number, record, 1) for record in records]
+
+    def _hand_again(self, request: Receive, cursor: Cursor, limit: int = NO_LIMIT) -> None:
+        offsets = self._take_ready(request, cursor, limit)
+        kept = list(takewhile(cursor.again.__contains__, offsets))
+        for offset in offsets[len(kept) :] if kept else ():
+            cursor.make_ready(offset)
         if kept:
-            self._hand(request, cursor, kept)
-            for offset in set(offsets).difference(record[0] for record in kept):
-                cursor.make_ready(offset)
+            self._hand(request, cursor, [cursor.again.pop(offset) for offset in kept])
         elif offsets:
             self._read_again(request, cursor, offsets)
 
-    def _take_ready(self, request: Receive, cursor: Cursor) -> list[int]:
+    def _take_ready(self, request: Receive, cursor: Cursor, limit: int) -> list[int]:
         offsets: list[int] = []
-        while len(offsets) < request.most - len(request.got) and cursor.has_ready():
+        while len(offsets) < request.most - len(request.got) and cursor.has_ready() and cursor.ready[0] < limit:
             offset = cursor.pop_ready()
             delivery = cursor.unacknowledged[offset]
             if is_exhausted(cursor, delivery):
@@ -247,7 +283,7 @@ class Receiving:
             still = {offset for offset, each in ours if cursor.unacknowledged.get(offset) is each}
             records = [record for record in records if record[0] in still]
             gone = still.difference(record[0] for record in records)
-            self._groups.acknowledge(cursor.group, cursor.partition.number, sorted(gone))
+            self._groups.dismiss(cursor.group, cursor.partition.number, sorted(gone))
             if at_once:
                 self._hand(request, cursor, records)
             else:
@@ -262,6 +298,7 @@ class Receiving:
         at_once = False
 
     def _hand(self, request: Receive, cursor: Cursor, records: list[Record]) -> None:
+        records = self.screening.again(cursor, records)
         if records:
             self._groups.hand(cursor, request.member, [record[0] for record in records], counts=True)
             counts = cursor.unacknowledged
@@ -295,6 +332,7 @@ class Receiving:
             if records:
                 records.reverse()
                 cursor.ahead = records
+                cursor.plain = is_plain(cursor.group, records)
             elif next_offset > cursor.next:
                 self._groups.pass_over(cursor, next_offset)
 
@@ -304,6 +342,12 @@ class Receiving:
             cursor.busy = False
             self._pass_over(cursor, request, damage)
         return not cursor.busy
+
+    def look_ahead(self, cursor: Cursor) -> bool:
+        """Whether the next records of a cursor are decoded, if need be now."""
+        if not cursor.ahead and cursor.has_fresh:
+            self._read_ahead(cursor, Receive(cursor.group, "", 1, lambda got: None, None))
+        return bool(cursor.ahead)
 
     def _pass_over(self, cursor: Cursor, request: Receive, damage: Corrupt) -> None:
         """Goes on after damaged messages, once that was told loudly."""
@@ -321,7 +365,7 @@ class Receiving:
         for offset in offsets:
             if offset not in lost:
                 cursor.make_ready(offset)
-        self._groups.acknowledge(cursor.group, cursor.partition.number, lost)
+        self._groups.dismiss(cursor.group, cursor.partition.number, lost)
 
     def _hand_fresh(self, request: Receive, cursor: Cursor) -> None:
         ahead = cursor.ahead

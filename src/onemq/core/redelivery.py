@@ -186,3 +186,7 @@ def _spread(seed: int, deliveries: int) -> float:
     mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
     return (mixed ^ mixed >> 31) / (1 << 63) - 1
+
+
+ORDERED_POLICY = Backoff(max_redeliveries=FOR_EVER)
+"""For groups that keep an order: what fails blocks what comes after it, so it is tried every second, for ever."""

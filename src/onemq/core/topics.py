@@ -14,6 +14,7 @@ from onemq.errors import AlreadyExists, InvalidArgument, NotFound
 from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, PARTITIONS_MAX
 from onemq.log.engine import Log, TopicPlace
 from onemq.message import check_name
+from onemq.units import DURATION_MS_MAX
 
 DAY_MS = 24 * 3600 * 1000
 SEGMENT_MS_MAX = 7 * DAY_MS
@@ -39,6 +40,10 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Holds dead letters: never matched by patterns, only by its own name."""
     group: GroupConfig = GroupConfig()
     """What groups are like that are made without settings of their own."""
+    expires_ms: int | None = None
+    """After how long messages are of no use any more, if they do not say so themselves."""
+    expired: Literal["drop", "dead"] = "drop"
+    """What becomes of those that nobody got in time."""
 
     @property
     def segment_ms(self) -> int:
@@ -51,6 +56,8 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidArgument(f"{name} must be at least 1, or none to keep everything")
+        if self.expires_ms is not None and not 1 <= self.expires_ms <= DURATION_MS_MAX:
+            raise InvalidArgument(f"expires_ms must be 1 to {DURATION_MS_MAX}, or none: messages do not expire")
         if not 1 <= self.message_bytes_max <= MESSAGE_BYTES_CEILING:
             raise InvalidArgument(f"message_bytes_max must be 1 to {MESSAGE_BYTES_CEILING}")
         if not 4 << 10 <= self.segment_bytes <= 2 << 30:
@@ -278,6 +285,8 @@ class Topics:
         self._grow(topic, partitions)
         for partition in topic.partitions:
             partition.sync = topic.sync
+        for group in topic.groups.values():
+            group.look_anew()
         for told in self.on_change:
             told(topic)
 

@@ -81,7 +81,7 @@ class Life:
     def dump(self) -> Any:
         """The state as a snapshot keeps it, in an order of its own and without what need not be the same."""
         _, topics, groups, producers, schedule, keys, streams, *_ = msgspec.msgpack.decode(self.core.dump())
-        for *_, members, cursors in groups[1]:
+        for *_, members, cursors, _ in groups[1]:
             members.sort()
             for cursor in cursors:
                 cursor[1] = sorted([offset, *rest] for *rest, offsets in cursor[1] for offset in offsets)

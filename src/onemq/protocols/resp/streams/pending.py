@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onemq.core.group import COUNT_MAX, Group, Member
+from onemq.core.locks import HELD
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.protocols.resp import replies
@@ -170,6 +171,8 @@ def _claim_one(
             return b""
         count = 1
     else:
+        if delivery.due_ms == HELD:
+            return b""  # not anybody's yet
         if idle_ms and not is_idle(delivery, core.stage.now_ms, idle_ms):
             return b""
         count = delivery.count
@@ -312,6 +315,8 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
         count = 0
     else:
         count = cursor.unacknowledged[offset].count
+        if cursor.unacknowledged[offset].due_ms == HELD:
+            return False
         if group.policy is not None:
             waits_already = cursor.unacknowledged[offset].member is None
             return waits_already or _fail(session, group, offset, mode)

@@ -1,0 +1,131 @@
+"""Screening: looks at each message before it is handed out, where a group or a topic asks for that.
+
+One turn looks at so many messages only: a long run of messages that a group does not want must not keep others
+waiting. What is left is for the next turn.
+"""
+
+from onemq import limits
+from onemq.core.admission import EXPIRED, Admission, Verdict
+from onemq.core.expiry import is_expired, may_expire
+from onemq.core.group import Cursor, Group, GroupConfig
+from onemq.core.groups import Groups
+from onemq.core.stage import Stage
+from onemq.message import Record
+
+PLAIN = Admission(GroupConfig())
+_HOLD_AT_ONCE_MIN = 32
+
+
+def is_plain(group: Group, records: list[Record]) -> bool:
+    """Whether a group hands out records without looking at each."""
+    return group.admission is None and not may_expire(group.topic, records)
+
+
+def _room(cursor: Cursor) -> int:
+    """How many more messages of a partition may stand in line behind others."""
+    locks = cursor.group.locks
+    return limits.HELD_PER_PARTITION_MAX - (locks.held(cursor.partition.number) if locks is not None else 0)
+
+
+class Screening:
+    """Carries out what admission says."""
+
+    def __init__(self, stage: Stage, groups: Groups) -> None:
+        self._stage = stage
+        self._groups = groups
+        self._left = limits.SCREENED_PER_TURN_MAX
+        self.later: dict[Group, None] = {}
+        """Groups that have more to look at in the next turn."""
+
+    def tick(self) -> bool:
+        """A turn begins. Returns whether the last one left something to do."""
+        self._left = limits.SCREENED_PER_TURN_MAX
+        later, self.later = self.later, {}
+        self._groups.hot.update((group, None) for group in later if self._groups.has(group))
+        return bool(later)
+
+    def may_go_on(self, cursor: Cursor) -> bool:
+        """Whether fresh messages of a cursor can be looked at now."""
+        group = cursor.group
+        if group.locks is not None and (group.locks.wall or _room(cursor) <= 0):
+            return False
+        if self._left <= 0:
+            self.later[group] = None
+        return self._left > 0
+
+    def take(self, cursor: Cursor, member: str, most: int, in_flight: bool) -> list[Record]:
+        """Hands up to so many of the records that were read ahead to a member."""
+        admission = cursor.group.admission or PLAIN
+        now_ms, ahead = self._stage.now_ms, cursor.ahead
+        handed: list[Record] = []
+        dead: list[int] = []
+        next_offset = cursor.next
+        while ahead and len(handed) < most and self._left > 0:
+            record = ahead.pop()
+            next_offset = record[0] + 1
+            verdict = admission.fresh(cursor, record, now_ms)
+            if verdict is Verdict.HAND:
+                handed.append(record)
+                continue
+            self._left -= 1
+            if verdict is Verdict.DEAD:
+                dead.append(record[0])
+        self._bury_fresh(cursor, next_offset, dead)
+        offsets = [record[0] for record in handed]
+        self._groups.deliver(cursor, member, next_offset, offsets if in_flight else [])
+        return handed
+
+    def hold(self, cursor: Cursor, most: int) -> None:
+        """Puts records that were read ahead in line; those that are first in theirs are ready then."""
+        admission = cursor.group.admission or PLAIN
+        now_ms, ahead = self._stage.now_ms, cursor.ahead
+        most = min(max(most, _HOLD_AT_ONCE_MIN), _room(cursor))
+        held: list[Record] = []
+        dead: list[int] = []
+        next_offset = cursor.next
+        while ahead and len(held) < most and self._left > 0:
+            record = ahead.pop()
+            next_offset = record[0] + 1
+            verdict = admission.fresh(cursor, record, now_ms)
+            self._left -= 1
+            if verdict is Verdict.HOLD:
+                held.append(record)
+            elif verdict is Verdict.DEAD:
+                dead.append(record[0])
+        self._bury_fresh(cursor, next_offset, dead)
+        offsets = [record[0] for record in held]
+        order_keys = [admission.order_key(record) for record in held]
+        once_keys = [admission.once_key(cursor, record) for record in held]
+        self._groups.hold(cursor, next_offset, offsets, order_keys, once_keys)
+        cursor.again.update((each[0], each) for each in held if not cursor.unacknowledged[each[0]].due_ms)
+
+    def again(self, cursor: Cursor, records: list[Record]) -> list[Record]:
+        """Those of the records that may be handed out, once the others are out of the way."""
+        group = cursor.group
+        if not records or is_plain(group, records):
+            return records
+        admission, now_ms = group.admission or PLAIN, self._stage.now_ms
+        verdicts = [(record, admission.again(cursor, record, now_ms)) for record in records]
+        passed = [record[0] for record, verdict in verdicts if verdict is Verdict.PASS]
+        self._groups.dismiss(group, cursor.partition.number, passed)
+        for record, verdict in verdicts:
+            if verdict is Verdict.DEAD:
+                self._groups.bury(cursor, record[0], EXPIRED)
+        return [record for record, verdict in verdicts if verdict is Verdict.HAND]
+
+    def bury_expired(self, cursor: Cursor, most: int) -> int:
+        """Makes up to so many records that were read ahead dead letters, up to the first that has not expired.
+        Returns how many."""
+        topic, ahead, now_ms = cursor.group.topic, cursor.ahead, self._stage.now_ms
+        dead: list[int] = []
+        while ahead and len(dead) < most and is_expired(topic, ahead[-1], now_ms):
+            dead.append(ahead.pop()[0])
+        if dead:
+            self._bury_fresh(cursor, dead[-1] + 1, dead)
+        return len(dead)
+
+    def _bury_fresh(self, cursor: Cursor, next_offset: int, offsets: list[int]) -> None:
+        if offsets:
+            self._groups.hold(cursor, next_offset, offsets)
+            for offset in offsets:
+                self._groups.bury(cursor, offset, EXPIRED)
