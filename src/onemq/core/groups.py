@@ -164,7 +164,7 @@ class Groups(GroupTable):
     def acknowledge_known(self, group: Group, number: int, offsets: Sequence[int]) -> None:
         """Those messages are done: ascending offsets, each of which is in flight."""
         if group.admission is not None:
-            self.acknowledge(group, number, offsets)
+            self.acknowledge(group, number, list(offsets))
         else:
             self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
 

@@ -236,7 +236,7 @@ class Receiving:
                 self._hand_again(request, cursor, limit)
                 continue
             stuck = limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor)
-            if stuck or not (cursor.ahead or not request.is_full() and self._read_ahead(cursor, request)):
+            if stuck or not (cursor.ahead or (not request.is_full() and self._read_ahead(cursor, request))):
                 return
             if cursor.ahead:
                 self._screen(request, cursor)
