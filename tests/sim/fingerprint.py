@@ -32,7 +32,10 @@ def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
         topics[name] = topic
         if topic["config"].flush == "async" and found and len(found.partitions) == len(topic["ends"]):
             ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
-            cut = {key: group | {"cursors": _cut(group["cursors"], ends)} for key, group in topic["groups"].items()}
+            cut = {
+                key: group | {"cursors": _cut(group["cursors"], ends), "locks": _cut_locks(group["locks"], ends)}
+                for key, group in topic["groups"].items()
+            }
             topics[name] = topic | {"ends": ends, "groups": cut}
     return state | {"topics": topics, "streams": after_power_cut_of(state["streams"], core)}
 
@@ -42,6 +45,10 @@ def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
         (min(next_offset, end), {offset: each for offset, each in deliveries.items() if offset < end})
         for (next_offset, deliveries), end in zip(cursors, ends, strict=True)
     ]
+
+
+def _cut_locks(locks: Any, ends: list[int]) -> Any:
+    return locks and [[row for row in rows if row[1] < ends[row[0]]] for rows in locks]
 
 
 def _keys(core: Core) -> dict[str, Any]:

@@ -14,10 +14,14 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+import msgspec
+
 from onemq.core import housekeeping
+from onemq.core.admission import EXPIRED
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
-from onemq.core.group import BURYING, GIVEN_UP, READY, Group
+from onemq.core.group import BURYING, GIVEN_UP, READY, Group, GroupConfig
+from onemq.core.locks import HELD
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
@@ -29,6 +33,7 @@ from onemq.message import DUE, TRANSACTION, header
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
 from tests.sim.halves import HalfCalls
+from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 
 DAY_MS = 24 * 3600 * 1000
@@ -87,6 +92,9 @@ class World:
         self.rejected: set[tuple[int, str, int, int]] = set()
         self.restarts = 0
         self.streams = StreamCalls(self)
+        self.handout = HandOutChecks(self)
+        self.fleeting: set[tuple[int, int, int]] = set()
+        """Messages that a restart may take."""
         self.halves = HalfCalls(self)
         self.background: Later | None = None
         self.start()
@@ -314,6 +322,8 @@ class World:
                 retention_bytes=random.choice([None, None, 20_000]),
                 compact=random.random() < 0.2,
                 segment_bytes=4_096,
+                expires_ms=random.choice([None, None, None, 60_000]),
+                expired=random.choice(["drop", "dead"]),
             )
             self.core.topics.create(name, random.randint(1, 3), config)
         elif random.random() < 0.1:
@@ -327,8 +337,11 @@ class World:
             return self.topic()
         persistent = random.random() < 0.9
         key = random.choice([None, b"k%d" % random.randint(0, 5)])
-        number, offset = self.core.send(topic.name, body, key, persistent=persistent)
+        headers = any_headers(random, self.now_ms)
+        number, offset = self.core.send(topic.name, body, key, headers, persistent=persistent)
         self.note(topic, number, offset, body, topic.sync)
+        if not persistent:
+            self.fleeting.add((topic.id, number, offset))
         return None
 
     def send_batch(self) -> None:
@@ -376,20 +389,28 @@ class World:
             dead = random.choice([None, "dead"])
             lease_ms = random.choice([0, 0, 5_000])
             entry = policy.to_entry() if policy else None
-            self.core.create_group(topic.name, name, FIRST, policy=entry, dead_topic=dead, lease_ms=lease_ms)
+            settings = {"policy": entry, "dead_topic": dead, "lease_ms": lease_ms} | any_settings(random)
+            self.core.create_group(topic.name, name, FIRST, **settings)
         elif random.random() < 0.1:
             self.core.groups.delete(topic.groups[name])
         elif random.random() < 0.2:
             number = random.randrange(len(topic.partitions))
             partition = topic.partitions[number]
+            self.handout.altered.add(topic.groups[name].id)
             self.core.groups.seek(topic.groups[name], number, random.randint(partition.start, partition.end))
+        elif random.random() < 0.2:
+            self.handout.altered.add(topic.groups[name].id)
+            kept = msgspec.to_builtins(topic.groups[name].config)
+            config = msgspec.convert(kept | any_settings(random), GroupConfig)
+            self.core.groups.alter(topic.groups[name], config)
 
     def member(self) -> None:
         group = self.any_group()
         if group is None:
             return
         if self.random.random() < 0.5 or not group.members:
-            self.core.groups.join(group, self.random.choice("mno"), leased=self.random.random() < 0.7)
+            leased = self.random.random() < 0.7
+            self.core.groups.join(group, self.random.choice("mno"), leased, any_attributes(self.random))
         else:
             self.core.groups.leave(group, self.random.choice(list(group.members)))
 
@@ -404,6 +425,7 @@ class World:
         for _, _, count in handed:
             most = group.policy.max_deliveries if group.policy else None
             assert most is None or count <= most, "handed out more often than allowed"
+        self.handout.handed(group, handed)
 
     def held(self) -> tuple[Group, int, list[int]] | None:
         group = self.any_group()
@@ -417,6 +439,7 @@ class World:
     def acknowledge(self) -> None:
         held = self.held()
         if held:
+            self.handout.done(*held)
             self.core.groups.acknowledge(*held)
 
     def fail(self) -> None:
@@ -448,6 +471,8 @@ class World:
         if random.random() < 0.3:
             unit.rollback()
             return
+        if held:
+            self.handout.done(*held)
         placed = unit.commit()
         sure = any(topic.sync for topic, _ in sends) or bool(held and held[0].topic.sync)
         for (topic, body), (number, offset) in zip(sends, placed, strict=True):
@@ -508,6 +533,7 @@ class World:
         self.scheduled = {body: turn for body, turn in self.scheduled.items() if turn <= number}
         self.cancelled = {body: turn for body, turn in self.cancelled.items() if turn <= number}
         self.streams.forget_after(number)
+        self.handout.forget_after(number)
         self.halves.forget_after(number)
 
     def check_messages(self, forget: bool = True) -> None:
@@ -571,12 +597,17 @@ class World:
                         elif each.due_ms == READY:
                             assert offset in ready, "a message that nobody would ever get"
                         else:
-                            assert each.due_ms > 0 or each.due_ms in (BURYING, GIVEN_UP)
+                            assert each.due_ms > 0 or each.due_ms in (BURYING, GIVEN_UP, HELD)
                     check_cursor(cursor)
+                self.handout.check_group(group)
 
     def finish(self) -> None:
         """All timers fire, all groups are drained, and the books balance."""
         self.now_ms += 400 * DAY_MS
+        self.core.tick(self.now_ms)
+        for topic in self.core.topics:
+            for group in topic.groups.values():
+                self.handout.prepare_end(group)
         for _ in range(30):
             self.now_ms += 60_000
             self.core.tick(self.now_ms)
@@ -590,19 +621,30 @@ class World:
         self._balance()
 
     def _drain(self, group: Group) -> None:
+        while self._drain_some(group):
+            pass
+
+    def _drain_some(self, group: Group) -> int:
+        """How many messages a group handed out; of those that keep an order there may be more then."""
         got: list[Any] = []
-        self.core.receiving.receive(group, "drain", 10_000, got.extend)
-        self.got(group, got)
+
+        def take(handed: list[Any]) -> None:
+            got.extend(handed)
+            self.got(group, handed)
+
+        self.core.receiving.receive(group, "drain", 10_000, take)
         for number in range(len(group.cursors)):
-            self.core.groups.acknowledge(group, number, [record[0] for part, record, _ in got if part == number])
             flying = group.cursors[number].unacknowledged
             done = [offset for offset, each in flying.items() if each.member or each.due_ms == GIVEN_UP]
+            self.handout.done(group, number, done)
             self.core.groups.acknowledge(group, number, done)
+        return len(got)
 
     def _balance(self) -> None:
         for topic in self.core.topics:
             for group in topic.groups.values():
                 assert group.lag == 0, f"{group.name} has {group.lag} messages left"
+                self.handout.check_end(topic, group)
             if topic.config.dead:
                 self._check_dead(topic)
         bodies: list[bytes] = []
@@ -627,7 +669,7 @@ class World:
                 origin = self.core.topics.find(death.topic)
                 group = origin.groups.get(death.group) if origin else None
                 most = group.policy.max_deliveries if group and group.policy else None
-                if origin and group and death.reason != "not wanted":
+                if origin and group and death.reason not in ("not wanted", EXPIRED):
                     assert most is not None, "dead without a policy"
                     assert death.deliveries <= most
                 assert (record[4], record[0]) not in seen

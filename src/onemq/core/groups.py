@@ -263,7 +263,7 @@ class Groups(GroupTable):
             and delivery.due_ms not in (BURYING, HELD)
             and now_ms - delivery.since_ms >= idle_ms_min
         ]
-        if group.config.order == "partition" and not _all_in_flight(cursor) <= set(claimed):
+        if group.config.order == "partition" and not _is_whole(cursor, claimed):
             return []  # a partition is with one member only, so it is claimed as a whole
         if counts:
             claimed = [offset for offset in claimed if not self.bury_if_worn_out(cursor, offset)]
@@ -413,8 +413,11 @@ def _told(reason: str) -> str:
     return reason[:REASON_CHARACTERS_MAX].encode(errors="replace").decode()
 
 
-def _all_in_flight(cursor: Cursor) -> set[int]:
-    return {offset for offset, each in cursor.unacknowledged.items() if each.member is not None}
+def _is_whole(cursor: Cursor, offsets: list[int]) -> bool:
+    """Whether the offsets are all that is in flight, and everything before the last of them that is not done."""
+    last = max(offsets, default=-1)
+    deliveries = cursor.unacknowledged.items()
+    return {offset for offset, each in deliveries if each.member is not None or offset <= last} <= set(offsets)
 
 
 def is_exhausted(cursor: Cursor, delivery: Delivery) -> bool:
