@@ -51,6 +51,7 @@ STAMPED = 1 << 3
 """All records have the time at which the batch was stored, its maximum timestamp (Kafka's LogAppendTime)."""
 TRANSACTIONAL, CONTROL = 1 << 4, 1 << 5
 NO_HEADERS = b"\x00"
+NO_PRODUCER = (-1, -1, -1)
 
 _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
@@ -152,8 +153,15 @@ class BatchBuilder:
         """The next record gets this offset; cleaning leaves gaps that way."""
         self.next_offset = offset
 
-    def seal(self, attributes: int = 0, epoch: int = 0, last_delta: int | None = None) -> bytes:
-        """The finished batch. `last_delta` is given where offsets are missing at its end."""
+    def seal(
+        self,
+        attributes: int = 0,
+        epoch: int = 0,
+        last_delta: int | None = None,
+        producer: tuple[int, int, int] = NO_PRODUCER,
+    ) -> bytes:
+        """The finished batch. `last_delta` is given where offsets are missing at its end; `producer` is (id, epoch,
+        base sequence) of an idempotent one."""
         base_offset, base_timestamp_ms = self.base_offset, self.base_timestamp_ms
         max_timestamp_ms = base_timestamp_ms
         parts = [b""]
@@ -175,7 +183,7 @@ class BatchBuilder:
         if last_delta is None:
             last_delta = self.next_offset - base_offset - 1
         parts[0] = _CHECKED.pack(
-            attributes, last_delta, base_timestamp_ms, max_timestamp_ms, -1, -1, -1, len(self._records)
+            attributes, last_delta, base_timestamp_ms, max_timestamp_ms, *producer, len(self._records)
         )
         checked = b"".join(parts)
         length = _CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
