@@ -137,6 +137,25 @@ class TooManyConnections(OneMQError):
     closes = True
 
 
+class Disconnected(OneMQError):
+    """There is no connection to the broker, or it was lost before the answer came."""
+
+    code = "disconnected"
+    closes = True
+
+
+class TimedOut(OneMQError):
+    """No answer in the time that the caller gave; what was asked for may have happened or not."""
+
+    code = "timed-out"
+
+
+class AccessDenied(OneMQError):
+    """The broker does not know this user or does not allow it."""
+
+    code = "access-denied"
+
+
 class BadBody(OneMQError):
     """The body of a message is not what its reader asks for, or a value cannot be made a body."""
 
