@@ -1,0 +1,80 @@
+"""Lanes of an ordered consumer: messages of one partition, or of one key, are handled one after the other.
+
+The broker hands them out in order. Here it is kept: while one is handled, those behind it wait. When one fails, those
+behind it are given back to the broker, together with what is still on its way, and come again after it.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Hashable
+from typing import Literal
+
+from onemq.client.message import Message
+
+
+class Lanes:
+    """Decides who may be handled. Used by several threads."""
+
+    def __init__(self, order: Literal["partition", "key"]) -> None:
+        self._by_key = order == "key"
+        self._lock = threading.Lock()
+        self._waiting: dict[Hashable, deque[Message]] = {}
+        """What waits behind the one that is handled, by lane; a lane that is not in here is free."""
+        self._shut: dict[Hashable, int] = {}
+        """Lanes in which one failed, until the broker knows, with how often it was not told yet."""
+
+    def lane(self, message: Message) -> Hashable | None:
+        """What it is ordered by; None: by nothing, because it has no key."""
+        return message.ordering_key if self._by_key else message.partition
+
+    def enter(self, message: Message) -> Literal["now", "later", "back"]:
+        """Whether it is handled now, later by what `leave` returns, or goes back to the broker."""
+        lane = self.lane(message)
+        if lane is None:
+            return "now"
+        with self._lock:
+            if lane in self._shut:
+                return "back"
+            if lane in self._waiting:
+                self._waiting[lane].append(message)
+                return "later"
+            self._waiting[lane] = deque()
+            return "now"
+
+    def leave(self, message: Message) -> Message | None:
+        """It was handled: the next one of its lane, if one waits."""
+        lane = self.lane(message)
+        if lane is None:
+            return None
+        with self._lock:
+            waiting = self._waiting.get(lane)
+            if waiting:
+                return waiting.popleft()
+            self._waiting.pop(lane, None)
+            return None
+
+    def shut(self, message: Message) -> list[Message]:
+        """It failed: those behind it, to be given back. The lane stays shut until `opened`."""
+        lane = self.lane(message)
+        if lane is None:
+            return []
+        with self._lock:
+            self._shut[lane] = self._shut.get(lane, 0) + 1
+            return list(self._waiting.pop(lane, ()))
+
+    def opened(self, message: Message) -> None:
+        """The broker knows that it failed: what comes from now on is in order again."""
+        lane = self.lane(message)
+        if lane is not None:
+            with self._lock:
+                self._shut[lane] -= 1
+                if not self._shut[lane]:
+                    del self._shut[lane]
+
+    def clear(self) -> list[Message]:
+        """Everything that waits, to be given back or forgotten; what is handled goes on."""
+        with self._lock:
+            found = [message for waiting in self._waiting.values() for message in waiting]
+            for waiting in self._waiting.values():
+                waiting.clear()
+            return found
