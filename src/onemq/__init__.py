@@ -7,9 +7,8 @@
 loaded when they are first asked for, so that `import onemq` costs nothing.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # for checkers of types only; `typing` itself takes longer to load than all of this
     from onemq import aio as aio
     from onemq.client.message import Message as Message
     from onemq.client.once import once as once
@@ -61,7 +60,7 @@ _PLACES = {
 _MODULES = ("aio", "errors", "testing")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     import importlib
 
     if name in _PLACES:
