@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 import onemq
-from onemq.cli import log
+from onemq.cli import dead, group, log, receive, schedule, search, send, tail, topic
+from onemq.cli.broker import leave_quietly
 from onemq.errors import OneMQError
 
 app = typer.Typer(
@@ -21,7 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(log.app, name="log", help="Look into a data folder.")
 
 
 @app.command()
@@ -53,6 +53,18 @@ def serve(
     run(load_config(config, options))
 
 
+app.add_typer(topic.app, name="topic", help="Topics: make, change, list, look at, delete.")
+app.add_typer(group.app, name="group", help="Groups of a topic: how far they are; move them.")
+app.command()(send.send)
+app.command()(receive.receive)
+app.command()(tail.tail)
+app.command()(search.search)
+app.command()(search.trace)
+app.add_typer(schedule.app, name="schedule", help="Messages that are due later.")
+app.add_typer(dead.app, name="dead", help="Dead letters: look at them, send them back, remove them.")
+app.add_typer(log.app, name="log", help="Look into a data folder.")
+
+
 @app.command()
 def version() -> None:
     """Prints the version."""
@@ -66,3 +78,5 @@ def main() -> None:
     except OneMQError as error:
         print(f"onemq: {error.text}", file=sys.stderr)
         sys.exit(1)
+    except BrokenPipeError:
+        leave_quietly()
