@@ -3,7 +3,6 @@
 Plain blocking sockets: a command starts quickly, and Ctrl-C ends it wherever it waits.
 """
 
-import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,7 +74,7 @@ class Broker:
     def _send(self, requests: Sequence[Sequence[Word]]) -> None:
         try:
             self._socket.sendall(b"".join(self._pack(tuple(request)) for request in requests))
-        except OSError:
+        except ConnectionError:
             raise self._lost() from None
 
     def _answer(self) -> Any:
@@ -86,11 +85,17 @@ class Broker:
 
     def _receive(self) -> Any:
         while (reply := self._reader.gets()) is self:
-            data = self._socket.recv(_READ_BYTES)
-            if not data:
-                raise self._lost()
-            self._reader.feed(data)
+            self._reader.feed(self._read())
         return reply
+
+    def _read(self) -> bytes:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise self._lost()
+        return data
 
     def _lost(self) -> OneMQError:
         return OneMQError(f"the broker at {self._place} has closed the connection; its log may say why")
@@ -144,12 +149,6 @@ def confirm(question: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise OneMQError(f"{question} Nothing was changed; add --yes to go ahead.")
     typer.confirm(question, abort=True, err=True)
-
-
-def leave_quietly() -> None:
-    """Whoever read our output, `head` for example, has seen enough. Python would complain once more when it flushes
-    at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse(url: str) -> tuple[str, int, list[Word]]:

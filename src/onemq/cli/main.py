@@ -12,7 +12,6 @@ import typer
 
 import onemq
 from onemq.cli import dead, group, log, receive, schedule, search, send, tail, topic
-from onemq.cli.broker import leave_quietly
 from onemq.errors import OneMQError
 
 app = typer.Typer(
@@ -78,5 +77,3 @@ def main() -> None:
     except OneMQError as error:
         print(f"onemq: {error.text}", file=sys.stderr)
         sys.exit(1)
-    except BrokenPipeError:
-        leave_quietly()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -63,9 +64,14 @@ def show_facts(facts: Facts, as_json: bool) -> None:
 def show_messages(messages: Iterable[Facts], as_json: bool) -> int:
     """A line for each, or a line of JSON for each, as they come. Returns how many."""
     count = 0
-    for message in messages:
-        print(to_json(message) if as_json else message_line(message), flush=True)
-        count += 1
+    try:
+        for message in messages:
+            print(to_json(message) if as_json else message_line(message), flush=True)
+            count += 1
+    except BrokenPipeError:
+        # The reader, `head` for example, has seen enough. Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
     return count
 
 

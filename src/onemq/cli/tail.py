@@ -1,6 +1,7 @@
 """`onemq tail`: the last messages of a topic, and those that follow. It changes nothing."""
 
 from collections.abc import Iterator
+from heapq import merge
 from typing import Annotated, Any
 
 import typer
@@ -61,26 +62,18 @@ class _Reader:
             raise InvalidArgument(f"topic {self._topic} has no partition {only}")
 
     def rest(self) -> Iterator[Message]:
-        """What there is now, in the order of time as far as a page goes."""
-        while True:
-            ends = {row[0]: row[2] for row in self._broker.ask("MQ.OFFSETS", self._topic)}
-            page = [message for number in self._places for message in self._page(number, ends[number])]
-            if not page:
-                return
-            yield from sorted(page, key=lambda message: message["stored"])
+        """What there is now, in the order of time."""
+        ends = {row[0]: row[2] for row in self._broker.ask("MQ.OFFSETS", self._topic)}
+        partitions = [self._rest_of(number, ends[number]) for number in self._places]
+        return merge(*partitions, key=lambda message: int(message["stored"]))
 
-    def _page(self, number: int, end: int) -> list[Message]:
-        place = self._places[number]
-        if place >= end:
-            return []
-        messages: list[Message] = self._broker.ask(
-            "MQ.READ", self._topic, "PARTITION", number, "OFFSET", place, "COUNT", PAGE, *self._filter
-        )
-        # A page that is not full has seen everything up to the end.
-        self._places[number] = messages[-1]["offset"] + 1 if messages else end
-        if len(messages) < PAGE:
-            self._places[number] = max(self._places[number], end)
-        return messages
+    def _rest_of(self, number: int, end: int) -> Iterator[Message]:
+        while (place := self._places[number]) < end:
+            page: list[Message] = self._broker.ask(
+                "MQ.READ", self._topic, "PARTITION", number, "OFFSET", place, "COUNT", PAGE, *self._filter
+            )
+            self._places[number] = page[-1]["offset"] + 1 if page else end
+            yield from page
 
     def wait(self) -> Iterator[Message]:
         """What comes next; nothing if nothing came for a while."""
