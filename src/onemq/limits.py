@@ -34,6 +34,8 @@ MQ_COUNT_MAX = 10_000
 """Messages that one command asks for."""
 MQ_CREDIT_MAX = 1_000_000
 """Messages that a subscription may have unacknowledged."""
+MQ_SWEEP_BYTES = 256 * KIB
+"""What a command that looks at all messages of a topic reads in one turn."""
 MQ_PUSH_MESSAGES_MAX = 512
 MQ_PUSH_BYTES = 256 * KIB
 """What one push holds at most, and about how much if messages are large."""

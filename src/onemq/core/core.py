@@ -96,6 +96,7 @@ class Core:
         self.searching = Searching(log, self.topics, self.reading, self.scans)
         self.keys = Keyspace(stage.entries)
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
+        self.dead_letters.delete = self.streams.delete_at
         parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour

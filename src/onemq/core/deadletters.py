@@ -40,11 +40,14 @@ class Death(msgspec.Struct, frozen=True):
 def death_of(record: Record) -> Death | None:
     """Why a record is a dead letter, if it is one."""
     told = header(record[4], DEAD)
-    return msgspec.json.decode(told, type=Death) if told is not None else None
+    try:
+        return msgspec.json.decode(told, type=Death) if told is not None else None
+    except msgspec.DecodeError:  # a sender wrote it, not the broker
+        return None
 
 
 class DeadLetters:
-    """Buries messages."""
+    """Buries messages, and brings them back."""
 
     def __init__(self, stage: Stage, topics: Topics, groups: Groups, sending: Sending, reading: Reading) -> None:
         self._stage = stage
@@ -53,6 +56,8 @@ class DeadLetters:
         self._sending = sending
         self._reading = reading
         self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
+        self.delete: Callable[[Topic, int, list[int]], int] = lambda topic, number, offsets: 0
+        """Deletes single messages of a partition."""
         groups.bury = self.bury
 
     def bury(self, cursor: Cursor, offset: int, reason: str) -> None:
@@ -97,6 +102,35 @@ class DeadLetters:
             dead=True,
         )
         return self._topics.find(name) or self._topics.create(name, 1, config)
+
+
+    def topics_of(self, origin: Topic) -> list[Topic]:
+        """The topics that hold dead letters of a topic's groups, those of groups that are gone included. They may
+        hold others, too."""
+        named = {group.config.dead_topic or dead_topic_name(group) for group in origin.groups.values()}
+        prefix = f"{origin.name}."
+        return [each for each in self._topics if each.name in named or _is_of(each, prefix)]
+
+    def replay(self, topic: Topic, number: int, letters: list[Record]) -> int:
+        """Sends dead letters of one partition back to where they came from, as new messages with the same ids, and
+        deletes them here, in one set. Returns how many; those whose topic is gone stay."""
+        self._sending.check()
+        revived = [letter[0] for letter in letters if self._revive(letter)]
+        return self.delete(topic, number, revived) if revived else 0
+
+    def _revive(self, letter: Record) -> bool:
+        death = death_of(letter)
+        origin = self._topics.find(death.topic) if death is not None else None
+        if death is None or origin is None or origin.internal:
+            return False
+        headers = [each for each in letter[4] if each[0] not in (DEAD, STREAM_ID)]
+        number = death.partition if 0 <= death.partition < len(origin.partitions) else None
+        self._sending.put(origin.choose(letter[2], number), letter[3], letter[2], encode_headers(headers))
+        return True
+
+
+def _is_of(topic: Topic, prefix: str) -> bool:
+    return topic.config.dead and topic.name.startswith(prefix)
 
 
 def dead_topic_name(group: Group) -> str:

@@ -33,7 +33,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     PRODUCED         id, epoch, topic, partition, first sequence, last sequence, offset, now
     PRODUCERS_FORGET ids
     STREAM_SET       topic, last id, highest deleted id, entries added before offset 0, end of the partition
-    STREAM_DELETED   topic, offsets
+    STREAM_DELETED   topic, offsets, partition if it is not 0
     STREAM_TRIMMED   ghosts: [group, offset, id], marks: [group, offset, id]
     STREAM_MARK      group, offset, last id, entries read before offset 0
     STREAM_PRODUCED  topic, producer, name of the message, its id, now

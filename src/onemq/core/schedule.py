@@ -102,6 +102,21 @@ class Schedule:
 
         self._reading.records_at(self.parking.partition, sorted(dues), found)
 
+    def find(self, id: int, then: Callable[[Scheduled | None], None]) -> None:
+        """The message of one timer, if it is still to fire."""
+
+        def found(records: list[Record]) -> None:
+            for record in records:
+                due_ms = self._moved.get(id) or int(header(record[4], DUE) or 0)
+                then(Scheduled(id, due_ms, self.parking.target_name(record), record[2], record[3] or b""))
+                return
+            then(None)
+
+        if self.is_live(id):
+            self._reading.records_at(self.parking.partition, [id], found)
+        else:
+            then(None)
+
     def tick(self, now_ms: int) -> int | None:
         """Delivers what is due. Returns when to come again."""
         if self._sending.refusal is not None:

@@ -239,6 +239,23 @@ class Streams:
         self._keys.topic_changed(stream.key)
         return len(live)
 
+    def delete_at(self, topic: Topic, number: int, offsets: Iterable[int]) -> int:
+        """Deletes single messages of any partition of a topic; returns how many were there."""
+        if number == 0:
+            return self.delete(self._by_topic[topic.id], offsets)
+        partition = topic.partitions[number]
+        live = [offset for offset in sorted(set(offsets)) if is_live(partition, offset)]
+        if not live:
+            return 0
+        self._stage.check()
+        entry = (STREAM_DELETED, topic.id, live, number)
+        self._apply_deleted(entry)
+        self._stage.entry(entry, topic.sync)
+        if partition.deleted is not None and partition.deleted.low > partition.start:
+            self._topics.trim(topic, partition, partition.deleted.low)
+        self._keys.topic_changed(topic.name.encode())
+        return len(live)
+
     def trim(self, stream: Stream, start: int) -> int:
         """Removes the messages before an offset; returns how many were there."""
         before = len(stream)
@@ -375,6 +392,11 @@ class Streams:
                 stream.topic.id, pack_id(stream.last_id), pack_id(stream.max_deleted_id), stream.added_before,
                 stream.partition.deleted.dump() if stream.partition.deleted is not None else None,
                 stream.partition.end,
+                [
+                    [each.number, each.deleted.dump()]
+                    for each in stream.topic.partitions[1:]
+                    if each.deleted is not None
+                ],
             ]
             for stream in self._by_topic.values()
         ]  # fmt: skip
@@ -397,10 +419,12 @@ class Streams:
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         streams, marks, ghosts, windows = state
-        for topic_id, last_id, max_deleted_id, added_before, deleted, end in streams:
+        for topic_id, last_id, max_deleted_id, added_before, deleted, end, *others in streams:
             self._apply_set((STREAM_SET, topic_id, last_id, max_deleted_id, added_before, end))
             if deleted is not None:
                 self._stream(topic_id).partition.deleted = Bitmap.load(deleted)
+            for number, bitmap in others[0] if others else ():
+                self._stream(topic_id).topic.partitions[number].deleted = Bitmap.load(bitmap)
         for mark in marks:
             self._apply_mark((STREAM_MARK, *mark))
         self._apply_trimmed((STREAM_TRIMMED, ghosts, []))
@@ -414,9 +438,10 @@ class Streams:
     def place_all(self) -> None:
         """After recovery, when the bounds of all partitions are known."""
         for stream in self._by_topic.values():
+            for partition in stream.topic.partitions:
+                if partition.deleted is not None:
+                    partition.deleted = _within_bounds(partition.deleted, partition)
             partition = stream.partition
-            if partition.deleted is not None:
-                partition.deleted = _within_bounds(partition.deleted, partition)
             for group in stream.topic.groups.values():
                 mark = self._marks.get(group.id)
                 if mark is not None and mark.next > partition.end:
@@ -430,11 +455,12 @@ class Streams:
         stream.added_before = added_before
 
     def _apply_deleted(self, entry: Any) -> None:
-        _, topic_id, offsets = entry
-        stream = self._stream(topic_id)
-        partition = stream.partition
-        for group in stream.topic.groups.values():
-            group.cursors[0].ahead.clear()
+        _, topic_id, offsets, *more = entry
+        number = more[0] if more else 0
+        topic = self._stream(topic_id).topic
+        partition = topic.partitions[number]
+        for group in topic.groups.values():
+            group.cursors[number].ahead.clear()
         if partition.deleted is None:
             partition.deleted = Bitmap(partition.start)
         for offset in offsets:
@@ -468,6 +494,13 @@ class Streams:
 
     def _stream(self, topic_id: int) -> Stream:
         return self._by_topic[topic_id]
+
+
+def is_live(partition: Partition, offset: int) -> bool:
+    """Whether a message is there and was not deleted."""
+    if not partition.start <= offset < partition.end:
+        return False
+    return partition.deleted is None or not partition.deleted.is_done(offset)
 
 
 def _text(key: bytes) -> str:

@@ -6,6 +6,8 @@
     receiving.py   MQ.RECEIVE MQ.SUBSCRIBE ...           subscription.py, connection.py, members.py   who receives
     settling.py    MQ.ACK MQ.NACK MQ.REJECT ...          receipts.py    what messages are acknowledged by
     groups.py      MQ.GROUP                              group_settings.py
+    pending.py     MQ.PENDING MQ.CLAIM                   schedule.py    MQ.SCHEDULE
+    dead.py        MQ.DEAD                               sweep.py       looking at whole topics, over several turns
     reading.py     MQ.READ MQ.FETCH MQ.OFFSETS           waiting.py     replies that come later
     facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
 """
@@ -16,7 +18,18 @@ from typing import TYPE_CHECKING
 from onemq.errors import OneMQError
 from onemq.protocols.resp.command import Command, Handler, container
 from onemq.protocols.resp.errors import CommandError, mq_error_line
-from onemq.protocols.resp.mq import appending, groups, reading, receiving, sending, settling, topics
+from onemq.protocols.resp.mq import (
+    appending,
+    dead,
+    groups,
+    pending,
+    reading,
+    receiving,
+    schedule,
+    sending,
+    settling,
+    topics,
+)
 from onemq.protocols.resp.mq.help import FACTS, Fact, help_
 from onemq.protocols.resp.usage import arguments
 
@@ -31,6 +44,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "topic list": topics.list_,
     "topic delete": topics.delete,
     "send": sending.send,
+    "sendmany": sending.send_many,
     "append": appending.append,
     "producer": appending.producer,
     "receive": receiving.receive,
@@ -42,6 +56,8 @@ _HANDLERS: Mapping[str, Handler] = {
     "reject": settling.reject,
     "release": settling.release,
     "extend": settling.extend,
+    "pending": pending.pending,
+    "claim": pending.claim,
     "group create": groups.create,
     "group alter": groups.alter,
     "group info": groups.info,
@@ -49,12 +65,25 @@ _HANDLERS: Mapping[str, Handler] = {
     "group seek": groups.seek,
     "group reset": groups.reset,
     "group delete": groups.delete,
+    "schedule list": schedule.list_,
+    "schedule get": schedule.get,
+    "schedule cancel": schedule.cancel,
+    "schedule move": schedule.move,
+    "dead list": dead.list_,
+    "dead get": dead.get,
+    "dead replay": dead.replay,
+    "dead purge": dead.purge,
     "read": reading.read,
     "fetch": reading.fetch,
     "offsets": reading.offsets,
     "help": help_,
 }
-_CONTAINERS = {"topic": "Make, change, show and delete topics", "group": "Make, change, show, move and delete groups"}
+_CONTAINERS = {
+    "topic": "Make, change, show and delete topics",
+    "group": "Make, change, show, move and delete groups",
+    "schedule": "Show, cancel and move messages that are due later",
+    "dead": "Show, send again and remove messages that failed for good",
+}
 
 
 def _telling(handler: Handler) -> Handler:

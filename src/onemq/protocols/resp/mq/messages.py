@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from onemq.core.deadletters import Death, death_of
+from onemq.core.deadletters import death_of
 from onemq.core.receiving import Handed
 from onemq.core.topics import Topic
 from onemq.message import (
@@ -106,16 +104,8 @@ def priority_of(value: bytes | None) -> int:
     return min(int(value), PRIORITY_MAX)
 
 
-def readable_death(record: Record) -> Death | None:
-    """Why a message is a dead letter; nothing if it is none, or the header is not the broker's."""
-    try:
-        return death_of(record)
-    except msgspec.DecodeError:
-        return None
-
-
 def death_reply(form: Replies, record: Record) -> bytes:
-    death = readable_death(record)
+    death = death_of(record)
     if death is None:
         return form.null
     return map_reply(form, {

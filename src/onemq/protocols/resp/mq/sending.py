@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from onemq.core.core import TIMER, Core
 from onemq.core.redelivery import DELAY_LEVELS
-from onemq.core.sending import ProducerSequence
+from onemq.core.sending import ProducerSequence, check_size
 from onemq.core.topics import SCHEDULE_NAME, Topic
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
     BORN,
     CONTENT_TYPE,
@@ -55,6 +56,46 @@ def send(session: "RespSession", request: list[bytes]) -> bytes:
     if core.keys.watched:
         core.keys.topic_changed(request[1])
     return map_reply(session.replies, facts)
+
+
+def send_many(session: "RespSession", request: list[bytes]) -> bytes:
+    words = Words(request, 2, "MQ.SENDMANY")
+    options = Options()
+    bodies: list[bytes] = []
+    while words:
+        match words.option():
+            case "TAG":
+                options.headers.append((TAG, words.value("TAG")))
+            case "KEY":
+                options.key = words.value("KEY")
+            case "PARTITION":
+                options.number = words.integer("PARTITION")
+            case "BODIES":
+                bodies = words.rest()
+            case other:
+                raise words.unknown(other)
+    if not bodies:
+        raise words.problem("the bodies of the messages come last, after the word BODIES")
+    core = session.service.core
+    core.check_writable()
+    topic = topic_to_use(session, request[1])
+    places = _send_all(core, topic, bodies, options)
+    if core.keys.watched:
+        core.keys.topic_changed(request[1])
+    if len({number for number, _ in places}) == 1:
+        return map_reply(session.replies, place_facts(topic, *places[0]) | {"count": replies.integer(len(places))})
+    return replies.array([replies.array([replies.integer(each) for each in place]) for place in places])
+
+
+def _send_all(core: Core, topic: Topic, bodies: list[bytes], options: Options) -> list[tuple[int, int]]:
+    """All of them or none."""
+    core.sending.check()
+    if options.number is not None:
+        topic.choose(options.key, options.number)
+    headers = encode_headers(options.headers) if options.headers else NO_HEADERS
+    for body in bodies:
+        check_size(topic, body, options.key, headers)
+    return [core.sending.send(topic, body, options.key, headers, options.number) for body in bodies]
 
 
 def _options(words: Words, now_ms: int) -> Options:
