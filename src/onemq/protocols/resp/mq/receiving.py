@@ -96,7 +96,7 @@ def credit(session: "RespSession", request: list[bytes]) -> bytes:
     words = Words(request, 1, "MQ.CREDIT")
     subscription = _find(session, words.integer("the number of the subscription"))
     if subscription is None:
-        raise words.problem(f"this connection has no subscription {request[1].decode()}")
+        raise CommandError(f"NOTFOUND this connection has no subscription {request[1].decode()}")
     subscription.credit = words.integer("the credit", 0, MQ_CREDIT_MAX)
     subscription.go_on()
     return replies.OK
