@@ -95,7 +95,8 @@ def test_help_tells_of_every_command(mq: Connection) -> None:
     names |= {each.name for row in COMMANDS if row.group == "mq" for each in row.subcommands.values()}
     assert names == {f"mq.{name.replace(' ', '|')}" for name in FACTS}
     for name, fact in FACTS.items():
-        assert fact.example in lines and f"    {fact.summary}" in lines
+        assert fact.example in lines
+        assert f"    {fact.summary}" in lines
         assert fact.example.startswith(f"MQ.{name.upper()}")
         assert mq(f"MQ.HELP {name}")[2] == f"    e.g. {fact.example}"
 

@@ -30,8 +30,8 @@ def test_the_reply_says_where_the_message_is(mq: Connection) -> None:
 
 def test_all_that_a_message_has_comes_back(talk: Talk, mq: Connection) -> None:
     now_ms = talk.broker.now_ms
-    mq("MQ.SEND t hello KEY k TAG created HEADER a 1 HEADER b 2 ORDER o EXPIRES 1h REPLYTO answers CORRELATION c TYPE text "
-       "HEADER _born 123")  # fmt: skip
+    mq("MQ.SEND t hello KEY k TAG created HEADER a 1 HEADER b 2 ORDER o EXPIRES 1h REPLYTO answers CORRELATION c "
+       "TYPE text HEADER _born 123")  # fmt: skip
     (message,) = mq("MQ.RECEIVE t g")
     assert message == {
         "id": "1-0-0", "topic": "t", "partition": 0, "offset": 0, "receipt": "0:0", "key": "k", "tag": "created",
@@ -142,7 +142,8 @@ def test_many_messages_go_at_once(mq: Connection) -> None:
     assert mq("MQ.SENDMANY t TAG a KEY k BODIES one two") == {
         "id": "1-0-0", "topic": "t", "partition": 0, "offset": 0, "count": 2,
     }  # fmt: skip
-    assert [(each["body"], each["tag"], each["key"]) for each in mq("MQ.READ t")] == [("one", "a", "k"), ("two", "a", "k")]
+    sent = [(each["body"], each["tag"], each["key"]) for each in mq("MQ.READ t")]
+    assert sent == [("one", "a", "k"), ("two", "a", "k")]
     mq("MQ.TOPIC CREATE p PARTITIONS 2")
     assert mq("MQ.SENDMANY p BODIES one two three") == [[0, 0], [1, 0], [0, 1]]
 

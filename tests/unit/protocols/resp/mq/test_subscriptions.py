@@ -238,7 +238,8 @@ def test_reset_ends_everything(mq: Connection) -> None:
 def test_members_are_forgotten_with_their_groups(mq: Connection) -> None:
     mq("MQ.RECEIVE t g")
     mq("MQ.GROUP DELETE t g")
-    assert mq.session.mq is not None and len(mq.session.mq.members) == 1
+    assert mq.session.mq is not None
+    assert len(mq.session.mq.members) == 1
     mq.session.mq.forget_gone()
     assert mq.session.mq.members == {}
 

@@ -90,8 +90,8 @@ def test_a_topic_with_more_is_none_and_says_so(mq: Connection) -> None:
     mq("MQ.TOPIC CREATE t PARTITIONS 2")
     told = "ERR topic 't' has several partitions: stream commands need one"
     for words in ("XADD t * a b", "XLEN t", "XRANGE t - +", "XREAD STREAMS t 0", "XGROUP CREATE t g 0",
-                  "XREADGROUP GROUP g c STREAMS t >", "XACK t g 1-1", "XINFO STREAM t", "XDEL t 1-1", "XTRIM t MAXLEN 0",
-                  "XPENDING t g", "XPOLICY t"):  # fmt: skip
+                  "XREADGROUP GROUP g c STREAMS t >", "XACK t g 1-1", "XINFO STREAM t", "XDEL t 1-1",
+                  "XTRIM t MAXLEN 0", "XPENDING t g", "XPOLICY t"):  # fmt: skip
         assert refused(mq(words)) == told, words
     assert (mq("TYPE t"), mq("EXISTS t"), mq("KEYS *"), mq("DBSIZE")) == ("stream", 1, ["t"], 1)
     assert "wrong kind" in refused(mq("GET t"))
@@ -148,7 +148,8 @@ def test_a_group_is_made_once(mq: Connection) -> None:
 @pytest.mark.parametrize(
     ("given", "shown"),
     [("", "ladder"), ("RETRY LADDER", "ladder"), ("RETRY NONE", "none"), ("RETRY NONE 3", "none 3"),
-     ("RETRY BACKOFF 1s 2 1m 6", "backoff 1s 2 1m 6"), ("RETRY BACKOFF 500ms 1 NONE NONE", "backoff 500ms 1 none none")],
+     ("RETRY BACKOFF 1s 2 1m 6", "backoff 1s 2 1m 6"),
+     ("RETRY BACKOFF 500ms 1 NONE NONE", "backoff 500ms 1 none none")],
 )  # fmt: skip
 def test_the_retry_policy_is_shown_as_it_is_given(mq: Connection, given: str, shown: str) -> None:
     mq(f"MQ.GROUP CREATE t g {given}")
