@@ -17,7 +17,7 @@ from onemq.core.topics import SCHEDULE_NAME, Topic, Topics
 from onemq.core.wheel import Wheel
 from onemq.errors import InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX
-from onemq.message import DUE, Headers, Record
+from onemq.message import DUE, Headers, Record, header
 
 _RETRY_MS = 1_000
 

@@ -98,7 +98,7 @@ def _timer_reply(session: "RespSession", timer: Scheduled) -> bytes:
     form, core = session.replies, session.service.core
     return map_reply(form, {
         "id": replies.integer(timer.id),
-        "message": replies.text(message_id(core.topics.ensure_schedule().id, 0, timer.id)),
+        "message": replies.text(message_id(core.schedule.parking.partition.topic_id, 0, timer.id)),
         "due": replies.integer(timer.due_ms),
         "topic": replies.text(timer.topic),
         "key": optional(form, timer.key),
