@@ -15,6 +15,7 @@ _LINES = {
 
 
 _MQ_WORDS = {
+    "busy": "BUSY",
     "disk-full": "DISKFULL",
     "exists": "EXISTS",
     "fenced": "FENCED",
@@ -23,6 +24,7 @@ _MQ_WORDS = {
     "out-of-order-sequence": "OUTOFORDER",
     "read-only": "MISCONF",
     "too-large": "TOOLARGE",
+    "transaction-ended": "TXENDED",
     "wrong-type": "WRONGTYPE",
 }
 """What errors of MQ.* commands begin with, where a program may want to tell them from others."""

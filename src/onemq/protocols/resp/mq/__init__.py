@@ -8,6 +8,7 @@
     groups.py      MQ.GROUP                              group_settings.py
     pending.py     MQ.PENDING MQ.CLAIM                   schedule.py    MQ.SCHEDULE
     dead.py        MQ.DEAD                               sweep.py       looking at whole topics, over several turns
+    transactions.py  MQ.TX                               searching.py   MQ.SEARCH
     reading.py     MQ.READ MQ.FETCH MQ.OFFSETS           waiting.py     replies that come later
     facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
 """
@@ -26,9 +27,11 @@ from onemq.protocols.resp.mq import (
     reading,
     receiving,
     schedule,
+    searching,
     sending,
     settling,
     topics,
+    transactions,
 )
 from onemq.protocols.resp.mq.help import FACTS, Fact, help_
 from onemq.protocols.resp.usage import arguments
@@ -58,6 +61,12 @@ _HANDLERS: Mapping[str, Handler] = {
     "extend": settling.extend,
     "pending": pending.pending,
     "claim": pending.claim,
+    "tx commit": transactions.commit,
+    "tx rollback": transactions.rollback,
+    "tx unknown": transactions.unknown,
+    "tx listen": transactions.listen,
+    "tx unlisten": transactions.unlisten,
+    "tx list": transactions.list_,
     "group create": groups.create,
     "group alter": groups.alter,
     "group info": groups.info,
@@ -74,6 +83,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "dead replay": dead.replay,
     "dead purge": dead.purge,
     "read": reading.read,
+    "search": searching.search,
     "fetch": reading.fetch,
     "offsets": reading.offsets,
     "help": help_,
@@ -81,6 +91,7 @@ _HANDLERS: Mapping[str, Handler] = {
 _CONTAINERS = {
     "topic": "Make, change, show and delete topics",
     "group": "Make, change, show, move and delete groups",
+    "tx": "Commit and roll back transactions, and be asked about them",
     "schedule": "Show, cancel and move messages that are due later",
     "dead": "Show, send again and remove messages that failed for good",
 }

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from onemq.core.filter import Filter, compile_filter
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.numbers import parse_integer
 from onemq.units import parse_bytes, parse_duration_ms
@@ -94,6 +95,10 @@ class Words:
         if chosen not in choices:
             raise self.problem(f"{option} must be {' or '.join(choices)}, not {shown(word)}")
         return chosen
+
+    def filter(self) -> Filter:
+        """The filter after the word FILTER."""
+        return compile_filter(self.text("FILTER"))
 
     def unknown(self, option: str) -> CommandError:
         """For an option that the command does not have."""

@@ -1,8 +1,11 @@
 """What one connection has in message queues: its members of groups, and its subscriptions."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onemq.core.group import Group, Member
+from onemq.errors import TooLarge
+from onemq.limits import MQ_MEMBERS_MAX
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.mq.members import Key
 from onemq.protocols.resp.mq.waiting import Answer
@@ -22,6 +25,8 @@ class MqConnection:
         self.lost: set[Key] = set()
         """Members that other connections took over."""
         self.subscriptions: dict[int, Subscription] = {}
+        self.listening: dict[str, Callable[[], None]] = {}
+        """The producer groups for which it can be asked, with what ends that."""
         self.waiting: tuple[Key, Answer] | None = None
         """The member for which a command waits, if one does."""
         self._last_subscription = 0
@@ -59,6 +64,11 @@ class MqConnection:
             self._members.release(self, key, "")
         self.lost = {key for key in self.lost if self._members.is_live(key)}
 
+    def check_room(self, count: int) -> None:
+        """Raises if the connection has as many members, or groups that it listens for, as it may have."""
+        if count >= MQ_MEMBERS_MAX:
+            raise TooLarge(f"a connection can be {MQ_MEMBERS_MAX} members of groups, and listen for as many")
+
     def next_subscription(self) -> int:
         self._last_subscription += 1
         return self._last_subscription
@@ -67,6 +77,8 @@ class MqConnection:
         """The connection is gone, or starts anew."""
         for subscription in list(self.subscriptions.values()):
             subscription.stop()
+        for stop in self.listening.values():
+            stop()
         for key in self.members:
             self._members.release(self, key, "the connection ended")
         self.members.clear()

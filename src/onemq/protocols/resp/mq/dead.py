@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onemq.core.deadletters import death_of
+from onemq.core.filter import Filter
 from onemq.core.topics import Topic
 from onemq.limits import MQ_COUNT_MAX
 from onemq.message import Record, id_of
@@ -31,6 +32,7 @@ class _Choice:
     """The topic they came from; none: any."""
     group: str | None = None
     ids: frozenset[str] | None = None
+    filter: Filter | None = None
     count: int = _ALL
     dry_run: bool = False
 
@@ -39,6 +41,8 @@ class _Choice:
         if death is None or (self.origin is not None and death.topic != self.origin):
             return False
         if self.group is not None and death.group != self.group:
+            return False
+        if self.filter is not None and not self.filter.at(topic.id, number).matches(letter):
             return False
         return self.ids is None or id_of(topic.id, number, letter) in self.ids
 
@@ -104,6 +108,8 @@ def _choice(words: Words, *allowed: str) -> _Choice:
         match words.option():
             case "GROUP":
                 choice.group = words.text("GROUP")
+            case "FILTER":
+                choice.filter = words.filter()
             case "COUNT" if "COUNT" in allowed:
                 choice.count = words.integer("COUNT", 1)
             case "DRYRUN" if "DRYRUN" in allowed:

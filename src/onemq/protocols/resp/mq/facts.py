@@ -15,7 +15,7 @@ topic info ; 3 ; readonly ; 2 ; topic ; Show the settings of a topic, what it ho
 topic list ; -2 ; readonly ; 0 ; [MATCH pattern] ; List the topics ; MQ.TOPIC LIST MATCH order*
 topic delete ; -3 ; write ; 2 ; topic ... ; Delete topics with their messages and groups ; MQ.TOPIC DELETE orders
 [Sending]
-send ; -3 ; write denyoom fast ; 1 ; topic body [KEY message-key] [TAG tag] [HEADER header={name value}] ... [ORDER order-key] [PARTITION partition:integer] [when=(DELAY delay | LEVEL level:integer | AT time)] [EXPIRES duration] [TRANSIENT] [REPLYTO reply-topic] [CORRELATION id] [TYPE type=(TEXT | BYTES | JSON)] [PRODUCER sequence={id:integer epoch:integer number:integer}] ; Send a message, now or later ; MQ.SEND orders "{\\"orderno\\": 10001}" KEY 10001 TAG created DELAY 10s
+send ; -3 ; write denyoom fast ; 1 ; topic body [KEY message-key] [TAG tag] [HEADER header={name value}] ... [ORDER order-key] [PARTITION partition:integer] [when=(DELAY delay | LEVEL level:integer | AT time)] [EXPIRES duration] [TRANSIENT] [REPLYTO reply-topic] [CORRELATION id] [TYPE type=(TEXT | BYTES | JSON)] [PRODUCER sequence={id:integer epoch:integer number:integer}] [TRANSACTION transaction] [GROUP producer-group] [CHECKAFTER duration] ; Send a message, now or later ; MQ.SEND orders "{\\"orderno\\": 10001}" KEY 10001 TAG created DELAY 10s
 sendmany ; -4 ; write denyoom fast ; 1 ; topic [TAG tag] [KEY message-key] [PARTITION partition:integer] bodies={BODIES body ...} ; Send several messages that are alike but for their bodies ; MQ.SENDMANY orders TAG created BODIES one two three
 append ; -4 ; write denyoom fast ; 1 ; topic partition:integer batch [PRODUCER sequence={id:integer epoch:integer number:integer}] ; Send a batch of messages that the client sealed ; MQ.APPEND orders 0 <batch>
 producer ; -1 ; write ; 0 ; [name] ; Get the id and epoch under which messages are stored only once ; MQ.PRODUCER shop
@@ -31,6 +31,13 @@ release ; -4 ; write fast ; 1 ; topic group receipt ... ; Messages were not trie
 extend ; -4 ; write fast ; 1 ; topic group receipt ... ; Messages need more time: their lease begins anew ; MQ.EXTEND orders points 0:42
 pending ; -3 ; readonly ; 1 ; topic group [MEMBER member] [COUNT count:integer] ; Show what was handed out and is not acknowledged ; MQ.PENDING orders points
 claim ; -6 ; write ; 1 ; topic group member IDLE duration [COUNT count:integer] [receipt ...] ; Take over messages that others have had for too long ; MQ.CLAIM orders points me IDLE 5m COUNT 10
+[Transactions]
+tx commit ; 3 ; write ; 0 ; transaction ; Let the messages of a transaction be seen ; MQ.TX COMMIT order-10001
+tx rollback ; 3 ; write ; 0 ; transaction ; Drop the messages of a transaction ; MQ.TX ROLLBACK order-10001
+tx unknown ; 3 ; write fast ; 0 ; transaction ; Answer a question about a transaction: not known yet, ask again ; MQ.TX UNKNOWN order-10001
+tx listen ; 3 ; noscript ; 0 ; producer-group ; Be asked what became of transactions that nobody ended (RESP3) ; MQ.TX LISTEN shop
+tx unlisten ; 3 ; noscript ; 0 ; producer-group ; Be asked no more ; MQ.TX UNLISTEN shop
+tx list ; -2 ; readonly ; 0 ; [GROUP producer-group] ; List the open transactions ; MQ.TX LIST GROUP shop
 [Groups]
 group create ; -4 ; write ; 2 ; topic group [FROM start=(FIRST | LAST | OFFSET offset:integer | TIME time)] [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [IFNOTEXISTS] ; Make a group ; MQ.GROUP CREATE orders points FROM FIRST RETRY BACKOFF 1s 2 1m 6
 group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] ; Change the settings of a group ; MQ.GROUP ALTER orders points LEASE 30s
@@ -45,12 +52,13 @@ schedule get ; 3 ; readonly fast ; 0 ; id:integer ; Show one of them ; MQ.SCHEDU
 schedule cancel ; -3 ; write fast ; 0 ; id:integer ... ; Cancel them ; MQ.SCHEDULE CANCEL 42
 schedule move ; -5 ; write fast ; 0 ; id:integer when=(DELAY delay | AT time) ; Set another time ; MQ.SCHEDULE MOVE 42 DELAY 1h
 [Dead letters]
-dead list ; -3 ; readonly ; 2 ; topic [GROUP group] [COUNT count:integer] ; Show the messages of a topic that failed for good, and why ; MQ.DEAD LIST orders GROUP points
+dead list ; -3 ; readonly ; 2 ; topic [GROUP group] [FILTER filter] [COUNT count:integer] ; Show the messages of a topic that failed for good, and why ; MQ.DEAD LIST orders GROUP points
 dead get ; 4 ; readonly ; 2 ; topic id ; Show one of them ; MQ.DEAD GET orders 1-0-2a
-dead replay ; -3 ; write denyoom ; 2 ; topic [GROUP group] [COUNT count:integer] [DRYRUN] [ids={IDS id ...}] ; Send dead letters again to the topic they came from ; MQ.DEAD REPLAY orders GROUP points
-dead purge ; -3 ; write ; 2 ; topic [GROUP group] [COUNT count:integer] [ids={IDS id ...}] ; Remove dead letters for good ; MQ.DEAD PURGE orders
+dead replay ; -3 ; write denyoom ; 2 ; topic [GROUP group] [FILTER filter] [COUNT count:integer] [DRYRUN] [ids={IDS id ...}] ; Send dead letters again to the topic they came from ; MQ.DEAD REPLAY orders GROUP points
+dead purge ; -3 ; write ; 2 ; topic [GROUP group] [FILTER filter] [COUNT count:integer] [ids={IDS id ...}] ; Remove dead letters for good ; MQ.DEAD PURGE orders
 [Reading without a group]
-read ; -2 ; readonly blocking ; 1 ; topic [PARTITION partition:integer] [place=(OFFSET offset:integer | from={FROM start=(FIRST | LAST | TIME time)})] [COUNT count:integer] [WAIT duration] ; Read messages without changing anything ; MQ.READ orders FROM FIRST COUNT 5
+read ; -2 ; readonly blocking ; 1 ; topic [PARTITION partition:integer] [place=(OFFSET offset:integer | from={FROM start=(FIRST | LAST | TIME time)})] [COUNT count:integer] [WAIT duration] [FILTER filter] ; Read messages without changing anything ; MQ.READ orders FROM FIRST COUNT 5
+search ; -2 ; readonly ; 1 ; topic [ID id] [KEY message-key] [FROM time] [TO time] [FILTER filter] [PARTITION partition:integer] [COUNT count:integer] [NEWEST] ; Find messages by id, key, time and filter ; MQ.SEARCH orders KEY 10001 FROM 2026-11-16T08:00:00Z FILTER "tag = 'created'"
 fetch ; -4 ; readonly blocking ; 1 ; topic partition:integer offset:integer [MAXBYTES bytes] [WAIT duration] ; Read whole batches as they are stored ; MQ.FETCH orders 0 0 WAIT 1s
 offsets ; -2 ; readonly fast ; 1 ; topic [TIME time] ; Show the first offset and the end of each partition, and the offset of a time ; MQ.OFFSETS orders TIME 2026-11-16T08:00:00Z
 [Help]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from onemq.core.core import Core
 from onemq.core.group import Group, Member
 from onemq.core.group_table import held_by
-from onemq.errors import TooLarge
 from onemq.limits import MQ_MEMBERS_MAX
 from onemq.protocols.resp.errors import CommandError
 
@@ -70,8 +69,7 @@ class Members:
             )
         if len(connection.members) >= MQ_MEMBERS_MAX:
             connection.forget_gone()
-            if len(connection.members) >= MQ_MEMBERS_MAX:
-                raise TooLarge(f"a connection can be {MQ_MEMBERS_MAX} members of groups")
+            connection.check_room(len(connection.members))
         self._core.stage.check()
         if owner is not None:
             owner.lose(key, "another connection took the member over")

@@ -23,6 +23,9 @@ from onemq.message import (
     REPLY_TO,
     STREAM_ID,
     TAG,
+    TARGET,
+    TARGET_ID,
+    TARGET_PARTITION,
     TRANSACTION,
     Record,
     id_of,
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 RESERVED = frozenset((
     BORN, CONTENT_TYPE, CORRELATION, DEAD, DUE, ENCODING, EXPIRES, FIELD, ID, ORDER_KEY, PRIORITY, PRODUCER_GROUP,
-    REPLY_TO, STREAM_ID, TAG, TRANSACTION,
+    REPLY_TO, STREAM_ID, TAG, TARGET, TARGET_ID, TARGET_PARTITION, TRANSACTION,
 ))  # fmt: skip
 """Headers that have a field of their own, or that nobody needs to see."""
 _TEXTS = ((CONTENT_TYPE, "type"), (ENCODING, "encoding"), (ORDER_KEY, "order"), (REPLY_TO, "reply_to"),
@@ -49,15 +52,22 @@ _ITEMS = 7
 
 def message_reply(session: "RespSession", topic: Topic, partition: int, record: Record, deliveries: int = 0) -> bytes:
     """A message as a map."""
-    form = session.replies
-    offset, stored_ms, key, body, headers = record
-    values = dict(reversed(headers))  # the first of a name counts
-    facts = {
+    offset = record[0]
+    place = {
         "id": replies.text(id_of(topic.id, partition, record)),
         "topic": replies.text(topic.name),
         "partition": replies.integer(partition),
         "offset": replies.integer(offset),
         "receipt": replies.text(f"{partition}:{offset}"),
+    }
+    return map_reply(session.replies, place | content_facts(session.replies, record, deliveries))
+
+
+def content_facts(form: Replies, record: Record, deliveries: int = 0) -> dict[str, bytes]:
+    """What a message has beside its place."""
+    _, stored_ms, key, body, headers = record
+    values = dict(reversed(headers))  # the first of a name counts
+    facts = {
         "key": optional(form, key),
         "tag": optional(form, values.get(TAG)),
         "body": optional(form, body),
@@ -73,7 +83,7 @@ def message_reply(session: "RespSession", topic: Topic, partition: int, record: 
         facts |= {name: time_reply(value) for each, name in _TIMES if (value := values.get(each)) is not None}
         if DEAD in values:
             facts["dead"] = death_reply(form, record)
-    return map_reply(form, facts)
+    return facts
 
 
 def map_reply(form: Replies, facts: dict[str, bytes]) -> bytes:

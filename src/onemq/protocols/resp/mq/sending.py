@@ -7,6 +7,7 @@ from onemq.core.core import TIMER, Core
 from onemq.core.redelivery import DELAY_LEVELS
 from onemq.core.sending import ProducerSequence, check_size
 from onemq.core.topics import SCHEDULE_NAME, Topic
+from onemq.limits import TRANSACTION_CHECK_MS
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
     BORN,
@@ -44,6 +45,10 @@ class Options:
     """After it was sent, or after it was due."""
     persistent: bool = True
     producer: ProducerSequence | None = None
+    transaction: str | None = None
+    """`*`: a new one, named after this message."""
+    producer_group: str = ""
+    check_after_ms: int = TRANSACTION_CHECK_MS
     headers: list[tuple[bytes, bytes | None]] = field(default_factory=list)
 
 
@@ -130,6 +135,12 @@ def _options(words: Words, now_ms: int) -> Options:
                 options.headers.append((CONTENT_TYPE, words.choice("TYPE", *_TYPES).lower().encode()))
             case "PRODUCER":
                 options.producer = producer_of(words)
+            case "TRANSACTION":
+                options.transaction = words.text("TRANSACTION")
+            case "GROUP":
+                options.producer_group = words.text("GROUP")
+            case "CHECKAFTER":
+                options.check_after_ms = words.duration_ms("CHECKAFTER")
             case other:
                 raise words.unknown(other)
     _check(words, options, now_ms)
@@ -140,6 +151,13 @@ def _check(words: Words, options: Options, now_ms: int) -> None:
     is_later = options.due_ms is not None and options.due_ms > now_ms
     if is_later and not options.persistent:
         raise words.problem("a message that is due later is always stored: leave TRANSIENT out")
+    if options.transaction is not None:
+        if not options.producer_group:
+            raise words.problem("TRANSACTION needs GROUP, the producer group that is asked what became of it")
+        if options.due_ms is not None or options.producer is not None or not options.persistent:
+            raise words.problem("a message of a transaction cannot be delayed, transient or of a PRODUCER sequence")
+    elif options.producer_group:
+        raise words.problem("GROUP is the producer group of a TRANSACTION")
     if options.order is not None:
         options.headers.append((ORDER_KEY, options.order))
     if options.expires_ms is not None:
@@ -167,6 +185,8 @@ def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, 
     number = options.number
     if number is None and options.order is not None:
         number = topic.choose(options.order, None).number
+    if options.transaction is not None:
+        return _send_half(core, topic, body, number, options)
     ends = [partition.end for partition in topic.partitions] if options.producer is not None else []
     place, offset = core.send(
         topic.name, body, options.key, tuple(options.headers), number, options.due_ms, options.persistent,
@@ -179,6 +199,18 @@ def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, 
     if ends and offset < ends[place]:
         facts["duplicate"] = replies.ONE
     return facts
+
+
+def _send_half(core: Core, topic: Topic, body: bytes, number: int | None, options: Options) -> dict[str, bytes]:
+    name = None if options.transaction == "*" else options.transaction
+    half = core.halves.add(
+        name, options.producer_group, topic, body, options.key, tuple(options.headers), number, options.check_after_ms
+    )
+    return {
+        "id": replies.text(core.halves.parking.message_id(half.offset)),
+        "topic": replies.text(topic.name),
+        "transaction": replies.text(half.transaction),
+    }
 
 
 def place_facts(topic: Topic, partition: int, offset: int) -> dict[str, bytes]:
