@@ -1,13 +1,62 @@
 """What a search should find: a look at everything that is stored."""
 
+from math import inf
+from random import Random
+
+from onemq.core.core import Core
+from onemq.core.filter import compile_filter
+from onemq.core.scan import ScanResult
 from onemq.core.search import Query, place_of
+from onemq.core.topics import Topic
 from onemq.message import Record, id_of
+from tests.sim.records import records_of
 
 Found = list[tuple[int, Record]]
 
+_FILTERS = ("*", "key IN ('k1', 'k3')", "stored / 1000 * 1000 <> stored", "key IS NULL OR NOT key LIKE '%2'")
 
-def expected(topic_id: int, stored: dict[int, list[Record]], query: Query) -> Found:
-    """The result for what each partition stores."""
+
+def check_search(core: Core, topic: Topic, random: Random) -> None:
+    """A random search finds what a look at everything finds."""
+    stored = {number: _visible(core, topic, number) for number in range(len(topic.partitions))}
+    some = [(number, record) for number, records in stored.items() for record in records]
+    number, record = random.choice(some) if some else (0, (0, 0, None, None, ()))
+    time_ms = record[1]
+    query = Query(
+        id=random.choice([None, None, id_of(topic.id, number, record)]),
+        key=random.choice([None, None, record[2]]),
+        from_ms=random.choice([None, None, time_ms - random.randint(0, 10_000), time_ms]),
+        to_ms=random.choice([None, None, time_ms + random.randint(0, 10_000), time_ms]),
+        filter=random.choice([None, compile_filter(random.choice(_FILTERS))]),
+        number=random.choice([None, None, number]),
+        most=random.choice([1, 5, 1_000]),
+        newest=random.random() < 0.5,
+    )
+    everything = {number: records_of(core, topic, number) for number in stored}
+    results: list[ScanResult] = []
+    core.searching.search(topic.name, query, results.append)
+    while not results:
+        core.scans.tick(core.stage.now_ms)
+    assert results[0].error is None
+    assert not results[0].damage
+    assert results[0].found == expected(topic.id, stored, query, everything), query
+
+
+def _visible(core: Core, topic: Topic, number: int) -> list[Record]:
+    """What readers get of a partition."""
+    partition = topic.partitions[number]
+    found: list[Record] = []
+    offset = partition.start
+    while offset < partition.end:
+        records, offset = core.reading.page(partition, offset)
+        found += records
+    return found
+
+
+def expected(
+    topic_id: int, stored: dict[int, list[Record]], query: Query, everything: dict[int, list[Record]]
+) -> Found:
+    """The result for what each partition stores; `everything` is that and what nobody reads any more."""
     numbers = [number for number in stored if query.number in (None, number)]
     if query.id is not None:
         topic, number, offset = place_of(query.id)
@@ -21,7 +70,8 @@ def expected(topic_id: int, stored: dict[int, list[Record]], query: Query) -> Fo
             return at_place
     found: Found = []
     for number in numbers:
-        records = [each for each in _in_time(stored[number], query) if _is_wanted(topic_id, number, each, query)]
+        late = _too_late(everything[number], query.to_ms)
+        records = [each for each in stored[number] if _is_wanted(topic_id, number, each, query) and each[0] < late]
         records = records[::-1] if query.newest else records
         found += [(number, record) for record in records[: query.most]]
     if len(numbers) > 1:
@@ -29,12 +79,9 @@ def expected(topic_id: int, stored: dict[int, list[Record]], query: Query) -> Fo
     return found[: query.most]
 
 
-def _in_time(records: list[Record], query: Query) -> list[Record]:
+def _too_late(records: list[Record], to_ms: int | None) -> float:
     """A search ends at the first message that is too late, also if the clock went back after it."""
-    for place, record in enumerate(records):
-        if query.to_ms is not None and record[1] > query.to_ms:
-            return records[:place]
-    return records
+    return next((record[0] for record in records if to_ms is not None and record[1] > to_ms), inf)
 
 
 def _is_wanted(topic_id: int, number: int, record: Record, query: Query) -> bool:

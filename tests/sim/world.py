@@ -34,6 +34,7 @@ from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
 from tests.sim.halves import HalfCalls
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
+from tests.sim.search import check_search
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 
 DAY_MS = 24 * 3600 * 1000
@@ -288,8 +289,8 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8],
+             self.halves.call, self.search],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -497,6 +498,11 @@ class World:
 
     def clean(self) -> None:
         self.core.housekeeping._next_ms.clear()
+
+    def search(self) -> None:
+        topics = [topic for topic in self.core.topics if not topic.internal]
+        if topics:
+            check_search(self.core, self.random.choice(topics), self.random)
 
     # What must hold
 

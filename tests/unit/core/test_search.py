@@ -310,4 +310,4 @@ def test_a_search_finds_what_a_look_at_everything_finds(broker: Broker, seed: in
         while not results:
             broker.core.tick(broker.now_ms)
         found: list[tuple[int, Record]] = results[0].found
-        assert found == expected(topic.id, stored, query), query
+        assert found == expected(topic.id, stored, query, stored), query
