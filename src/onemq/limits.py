@@ -119,6 +119,8 @@ SEARCH_BYTES_MAX = 32 * MIB
 """Their bodies together; a search that has found as much ends."""
 DAMAGES_TOLD = 16
 """Damaged places that a search tells of."""
+TRACE_EVENTS_MAX = 1_000
+"""Events that one trace tells of."""
 
 # Transactions of half messages.
 TRANSACTION_CHECK_MS = 60 * 1000

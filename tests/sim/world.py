@@ -36,6 +36,7 @@ from tests.sim.halves import HalfCalls
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.search import check_search
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
+from tests.sim.trace import Acknowledged
 
 DAY_MS = 24 * 3600 * 1000
 housekeeping.CLEAN_MESSAGES_MIN = 5
@@ -97,6 +98,7 @@ class World:
         self.fleeting: set[tuple[int, int, int]] = set()
         """Messages that a restart may take."""
         self.halves = HalfCalls(self)
+        self.acknowledged = Acknowledged()
         self.background: Later | None = None
         self.start()
 
@@ -289,8 +291,8 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call, self.search],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1],
+             self.halves.call, self.search, self.trace],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -325,6 +327,7 @@ class World:
                 segment_bytes=4_096,
                 expires_ms=random.choice([None, None, None, 60_000]),
                 expired=random.choice(["drop", "dead"]),
+                trace=random.random() < 0.3,
             )
             self.core.topics.create(name, random.randint(1, 3), config)
         elif random.random() < 0.1:
@@ -442,6 +445,7 @@ class World:
         if held:
             self.handout.done(*held)
             self.core.groups.acknowledge(*held)
+            self.acknowledged.note(*held, self.turn + 1, self.now_ms)
 
     def fail(self) -> None:
         held, random = self.held(), self.random
@@ -504,6 +508,9 @@ class World:
         if topics:
             check_search(self.core, self.random.choice(topics), self.random)
 
+    def trace(self) -> None:
+        self.acknowledged.check(self.core, self.random, self.turn)
+
     # What must hold
 
     def compare(self, turn: Turn) -> None:
@@ -525,6 +532,8 @@ class World:
             differences = [f"{turn.number}: {first_difference(recovered, turn.state)}" for turn in candidates]
             raise AssertionError("the state is none of those after turns\n" + "\n".join(differences))
         self.forget_after(matching[-1].number)
+        if self.power_cut:
+            self.acknowledged.forget_all()
         last = matching[-1]
         last.state = fingerprint(self.core)
         last.synced = last.acknowledged = True
@@ -541,6 +550,7 @@ class World:
         self.streams.forget_after(number)
         self.handout.forget_after(number)
         self.halves.forget_after(number)
+        self.acknowledged.forget_after(number)
 
     def check_messages(self, forget: bool = True) -> None:
         """Exactly what was sent is there, in order and dense; only async messages may be lost to a power cut.
@@ -609,6 +619,8 @@ class World:
 
     def finish(self) -> None:
         """All timers fire, all groups are drained, and the books balance."""
+        for _ in range(20):
+            self.trace()
         self.now_ms += 400 * DAY_MS
         self.core.tick(self.now_ms)
         for topic in self.core.topics:

@@ -28,6 +28,8 @@ from onemq.core.start import Start, positions
 from onemq.core.streams import Streams
 from onemq.core.sweep import Sweep
 from onemq.core.topics import Topics
+from onemq.core.trace import Traces
+from onemq.core.tracing import Tracing
 from onemq.core.unit import Unit
 from onemq.core.waiting import Waiting
 from onemq.errors import Corrupt, FolderError, InvalidArgument
@@ -91,9 +93,11 @@ class Core:
         self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
+        self.tracing = Tracing(stage, self.topics, self.groups, self.sending)
         self.waiting = Waiting()
         self.scans = Scans(self.topics)
         self.searching = Searching(log, self.topics, self.reading, self.scans)
+        self.traces = Traces(log, self.topics, self.reading, self.scans, self.searching, self.dead_letters)
         self.keys = Keyspace(stage.entries)
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
         self.dead_letters.delete = self.streams.delete_at
@@ -138,10 +142,15 @@ class Core:
         return _earlier(due_ms, self.waiting.tick(now_ms))
 
     def settle(self) -> None:
-        """Ends the calls of a turn: serves those who wait. Whoever is served may send and ask again, so this
-        goes round, but not for ever: the rest is for the next turn."""
-        if self.stage.refusal is not None:
-            return
+        """Ends the calls of a turn: serves those who wait, and writes what is traced."""
+        if self.stage.refusal is None:
+            self._serve()
+            if self.tracing.noted:
+                self.tracing.write()
+
+    def _serve(self) -> None:
+        """Whoever is served may send and ask again, so this goes round, but not for ever: the rest is for the
+        next turn."""
         ends: dict[Partition, int] = {}
         for _ in range(SETTLE_ROUNDS_MAX):
             grown = [each for each in (*self._unsettled, *self.stage.touched) if ends.get(each) != each.end]

@@ -90,11 +90,17 @@ class DeadLetters:
         topic = self.topic_of(group)
         partition = topic.choose(record[2], None)
         # Past the checks of sending: the disk watermark must not stop a message from being set aside.
-        self._sending.put(partition, record[3], record[2], encode_headers(headers))
+        offset = self._sending.put(partition, record[3], record[2], encode_headers(headers))
+        if self._groups.trace is not None:
+            self._groups.trace.buried(cursor, record[0], death.reason, (topic.name, partition.number, offset))
+
+    def name_of(self, group: Group) -> str:
+        """The name of the topic for the dead letters of a group."""
+        return group.config.dead_topic or dead_topic_name(group)
 
     def topic_of(self, group: Group) -> Topic:
         """Where the dead letters of a group go; made when the first one comes."""
-        name = group.config.dead_topic or dead_topic_name(group)
+        name = self.name_of(group)
         config = TopicConfig(
             flush=group.topic.config.flush,
             retention_ms=RETENTION_MS,

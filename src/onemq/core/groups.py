@@ -1,7 +1,7 @@
 """All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -38,6 +38,16 @@ from onemq.units import DURATION_MS_MAX
 Bury = Callable[[Cursor, int, str], None]
 
 
+class Tracer(Protocol):
+    """Who is told of what happens to messages."""
+
+    def entry(self, entry: tuple[Any, ...], group: Group) -> None:
+        """An entry is about to be applied."""
+
+    def buried(self, cursor: Cursor, offset: int, reason: str, place: tuple[str, int, int]) -> None:
+        """A message became a dead letter."""
+
+
 class Groups(GroupTable):
     """The groups of all topics."""
 
@@ -45,6 +55,8 @@ class Groups(GroupTable):
         super().__init__(stage, topics)
         self.bury: Bury = lambda cursor, offset, reason: None
         """Makes a message a dead letter (deadletters.py)."""
+        self.trace: Tracer | None = None
+        """Told of what happens to messages, while any topic is traced (tracing.py)."""
 
     # Groups and members
 
@@ -365,6 +377,8 @@ class Groups(GroupTable):
 
     def _do(self, entry: tuple[Any, ...], group: Group) -> None:
         self._stage.check()
+        if self.trace is not None:
+            self.trace.entry(entry, group)
         self._appliers[entry[0]](entry)
         self._stage.entry(entry, group.topic.sync)
         if group.waiting:  # one of them may take more now

@@ -20,6 +20,9 @@ DAY_MS = 24 * 3600 * 1000
 SEGMENT_MS_MAX = 7 * DAY_MS
 SCHEDULE_NAME = "__schedule"
 HALF_NAME = "__half"
+TRACE_NAME = "__trace"
+TRACE_PARTITIONS = 16
+TRACE_RETENTION_MS = 3 * DAY_MS
 
 
 class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +47,8 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """After how long messages are of no use any more, if they do not say so themselves."""
     expired: Literal["drop", "dead"] = "drop"
     """What becomes of those that nobody got in time."""
+    trace: bool = False
+    """Tell everything that becomes of its messages to the topic of traces."""
 
     @property
     def segment_ms(self) -> int:
@@ -156,6 +161,11 @@ class Topics:
     def ensure_internal(self, name: str) -> Topic:
         """A topic of the broker's own, in which messages wait; made if it is not there."""
         return self._by_name.get(name) or self._create(name, 1, TopicConfig(kind="queue"))
+
+    def ensure_trace(self) -> Topic:
+        """The topic that is told what becomes of the messages of traced topics."""
+        config = TopicConfig(flush="async", retention_ms=TRACE_RETENTION_MS)
+        return self._by_name.get(TRACE_NAME) or self._create(TRACE_NAME, TRACE_PARTITIONS, config)
 
     def _create(self, name: str, partitions: int, config: TopicConfig) -> Topic:
         self._stage.check()
