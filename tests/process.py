@@ -26,10 +26,10 @@ def free_port() -> int:
 
 
 class Serve:
-    """`onemq serve` on a folder and a free port."""
+    """`onemq serve` on a folder and a free port, or a given one."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+        self.port = port or free_port()
         command = [sys.executable, "-m", "onemq", "serve", "--data", str(folder), "--resp", f"127.0.0.1:{self.port}"]
         self._process = subprocess.Popen(
             [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
