@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from onemq.core.assignment import Attributes
 from onemq.core.group import Group, Member
 from onemq.errors import TooLarge
 from onemq.limits import MQ_MEMBERS_MAX
@@ -33,9 +34,9 @@ class MqConnection:
         session.mq = self
         session.on_lost[self.end] = None
 
-    def bind(self, group: Group, name: str) -> Member:
+    def bind(self, group: Group, name: str, attributes: Attributes | None = None) -> Member:
         """The member of a group, which belongs to this connection from now on."""
-        member = self._members.bind(self, group, name)
+        member = self._members.bind(self, group, name, attributes)
         member.seen_ms = self._session.service.now_ms
         return member
 

@@ -9,8 +9,8 @@ Arity counts the name, and the subcommand if there is one. A name with a blank i
 
 FACTS = """
 [Topics]
-topic create ; -3 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [IFNOTEXISTS] ; Make a topic ; MQ.TOPIC CREATE orders PARTITIONS 4 RETENTION 7d
-topic alter ; -4 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] ; Change the settings of a topic, or give it more partitions ; MQ.TOPIC ALTER orders RETENTION NONE
+topic create ; -3 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] [IFNOTEXISTS] ; Make a topic ; MQ.TOPIC CREATE orders PARTITIONS 4 RETENTION 7d
+topic alter ; -4 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] ; Change the settings of a topic, or give it more partitions ; MQ.TOPIC ALTER orders RETENTION NONE
 topic info ; 3 ; readonly ; 2 ; topic ; Show the settings of a topic, what it holds and who reads it ; MQ.TOPIC INFO orders
 topic list ; -2 ; readonly ; 0 ; [MATCH pattern] ; List the topics ; MQ.TOPIC LIST MATCH order*
 topic delete ; -3 ; write ; 2 ; topic ... ; Delete topics with their messages and groups ; MQ.TOPIC DELETE orders
@@ -21,7 +21,7 @@ append ; -4 ; write denyoom fast ; 1 ; topic partition:integer batch [PRODUCER s
 producer ; -1 ; write ; 0 ; [name] ; Get the id and epoch under which messages are stored only once ; MQ.PRODUCER shop
 [Receiving]
 receive ; -3 ; write blocking ; 1 ; topic group [MEMBER member] [COUNT count:integer] [WAIT duration] [PARTITION partition:integer] [AUTOACK] ; Receive messages of a group, or wait for them ; MQ.RECEIVE orders points COUNT 10 WAIT 5s
-subscribe ; -3 ; write no_multi ; 1 ; topic group [MEMBER member] [CREDIT credit:integer] [AUTOACK] ; Have messages of a group pushed as they come (RESP3) ; MQ.SUBSCRIBE orders points CREDIT 100
+subscribe ; -3 ; write no_multi ; 1 ; topic group [MEMBER member] [CREDIT credit:integer] [AUTOACK] [ROOM room] [PARTITIONS partition:integer ...] ; Have messages of a group pushed as they come (RESP3) ; MQ.SUBSCRIBE orders points CREDIT 100
 credit ; 3 ; write fast ; 0 ; subscription:integer credit:integer ; Set how many messages of a subscription may be unacknowledged; 0 pauses it ; MQ.CREDIT 1 500
 unsubscribe ; -1 ; write ; 0 ; [subscription:integer] ; End one subscription of this connection, or all ; MQ.UNSUBSCRIBE 1
 ack ; -4 ; write fast ; 1 ; topic group receipt ... ; Acknowledge messages: they are done ; MQ.ACK orders points 0:42 0:50-99
@@ -39,8 +39,8 @@ tx listen ; 3 ; noscript ; 0 ; producer-group ; Be asked what became of transact
 tx unlisten ; 3 ; noscript ; 0 ; producer-group ; Be asked no more ; MQ.TX UNLISTEN shop
 tx list ; -2 ; readonly ; 0 ; [GROUP producer-group] ; List the open transactions ; MQ.TX LIST GROUP shop
 [Groups]
-group create ; -4 ; write ; 2 ; topic group [FROM start=(FIRST | LAST | OFFSET offset:integer | TIME time)] [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [IFNOTEXISTS] ; Make a group ; MQ.GROUP CREATE orders points FROM FIRST RETRY BACKOFF 1s 2 1m 6
-group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] ; Change the settings of a group ; MQ.GROUP ALTER orders points LEASE 30s
+group create ; -4 ; write ; 2 ; topic group [FROM start=(FIRST | LAST | OFFSET offset:integer | TIME time)] [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [FILTER filter] [ORDER order=(NONE | PARTITION | KEY)] [ASSIGN assign=(NONE | AVERAGE | CIRCLE | CONFIG | ROOM | HASH)] [ONCE once=(KEY | ID | HEADER header | NONE)] [WITHIN duration] [IFNOTEXISTS] ; Make a group ; MQ.GROUP CREATE orders points FROM FIRST RETRY BACKOFF 1s 2 1m 6
+group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [FILTER filter] [ORDER order=(NONE | PARTITION | KEY)] [ASSIGN assign=(NONE | AVERAGE | CIRCLE | CONFIG | ROOM | HASH)] [ONCE once=(KEY | ID | HEADER header | NONE)] [WITHIN duration] ; Change the settings of a group ; MQ.GROUP ALTER orders points LEASE 30s
 group info ; 4 ; readonly ; 2 ; topic group ; Show the settings of a group, how far it is behind, and who its members are ; MQ.GROUP INFO orders points
 group list ; 3 ; readonly ; 2 ; topic ; List the groups of a topic ; MQ.GROUP LIST orders
 group seek ; -5 ; write ; 2 ; topic group start=(FIRST | LAST | OFFSET offset:integer | TIME time) [PARTITION partition:integer] ; Make a group go on elsewhere ; MQ.GROUP SEEK orders points TIME 2026-11-16T08:00:00Z

@@ -11,6 +11,7 @@ from onemq.core.redelivery import (
     FOR_EVER,
     LADDER_STEPS_MS,
     NO_MAXIMUM,
+    ORDERED_POLICY,
     Backoff,
     Immediate,
     Ladder,
@@ -20,10 +21,12 @@ from onemq.core.redelivery import (
 from onemq.core.start import FIRST, LAST, Start
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, shown
+from onemq.protocols.resp.mq.messages import optional_text
 from onemq.protocols.resp.numbers import parse_float
 from onemq.protocols.resp.replies import Replies
 from onemq.units import format_duration
 
+_ASSIGNMENTS = ("NONE", "AVERAGE", "CIRCLE", "CONFIG", "ROOM", "HASH")
 _FACTOR_MAX = 1_000
 _DELIVERIES_MAX = 1_000_000
 
@@ -53,10 +56,42 @@ def settings_of(words: Words, config: GroupConfig | None, creating: bool) -> Set
                 changes["dead_topic"] = words.text("DEAD")
             case "LEASE":
                 changes["lease_ms"] = words.duration_or_none("LEASE") or 0
+            case "FILTER":
+                changes["filter"] = _filter(words)
+            case "ORDER":
+                changes["order"] = words.choice("ORDER", "NONE", "PARTITION", "KEY").lower()
+            case "ASSIGN":
+                changes["assign"] = words.choice("ASSIGN", *_ASSIGNMENTS).lower()
+            case "ONCE":
+                changes |= _once(words)
             case other:
                 raise words.unknown(other)
+    if creating and changes.get("order", "none") != "none":
+        changes.setdefault("policy", ORDERED_POLICY.to_entry())
     settings.config = msgspec.structs.replace(settings.config, **changes)
     return settings
+
+
+def _filter(words: Words) -> str | None:
+    if words.peek() == "NONE":
+        words.option()
+        return None
+    return words.filter().text
+
+
+def _once(words: Words) -> dict[str, Any]:
+    """KEY, ID, HEADER name or NONE, and for how long."""
+    match words.choice("ONCE", "KEY", "ID", "HEADER", "NONE"):
+        case "NONE":
+            changes: dict[str, Any] = {"once": None}
+        case "HEADER":
+            changes = {"once": f"header:{words.text('ONCE HEADER')}"}
+        case what:
+            changes = {"once": what.lower()}
+    if words.peek() == "WITHIN":
+        words.option()
+        changes["once_ms"] = words.duration_ms("WITHIN")
+    return changes
 
 
 def start_of(words: Words, option: str) -> Start:
@@ -106,6 +141,11 @@ def facts_of(form: Replies, group: Group) -> dict[str, bytes]:
         "retry": replies.text(_policy_text(from_entry(config.policy) if config.policy else None)),
         "dead": replies.text(config.dead_topic or dead_topic_name(group)),
         "lease": replies.text(format_duration(config.lease_ms) if config.lease_ms else "none"),
+        "filter": optional_text(form, config.filter),
+        "order": replies.text(config.order),
+        "assign": replies.text(config.assign),
+        "once": replies.text((config.once or "none").replace(":", " ", 1)),
+        "once_within": replies.text(format_duration(config.once_ms)),
     }
 
 

@@ -9,7 +9,7 @@ from onemq.errors import OneMQError
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, text_of
 from onemq.protocols.resp.mq.group_settings import facts_of, settings_of, start_of
-from onemq.protocols.resp.mq.messages import map_reply
+from onemq.protocols.resp.mq.messages import map_reply, optional_text
 from onemq.protocols.resp.mq.places import (
     default_group_config,
     existing_group,
@@ -123,12 +123,30 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
             map_reply(form, {
                 "name": replies.text(member.name),
                 "in_flight": replies.integer(member.in_flight),
+                "partitions": replies.array(_partitions_of(group, member.name)),
                 "seen": replies.integer(member.seen_ms),
             })
             for member in group.members.values()
         ]),
-        "partitions": replies.array([map_reply(form, _cursor_facts(cursor)) for cursor in group.cursors]),
+        "partitions": replies.array([
+            map_reply(form, _cursor_facts(cursor) | {"member": optional_text(form, _owner(group, cursor))})
+            for cursor in group.cursors
+        ]),
     })  # fmt: skip
+
+
+def _owner(group: Group, cursor: Cursor) -> str | None:
+    """The member that a partition is assigned to."""
+    return group.assignment[cursor.partition.number] if group.config.assign != "none" else None
+
+
+def _partitions_of(group: Group, member: str) -> list[bytes]:
+    """The partitions of a member; all of them where none are assigned."""
+    return [
+        replies.integer(each.partition.number)
+        for each in group.cursors
+        if group.config.assign == "none" or _owner(group, each) == member
+    ]
 
 
 def _numbers(group: Group) -> dict[str, bytes]:

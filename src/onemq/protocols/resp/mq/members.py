@@ -7,6 +7,7 @@ its subscriptions of that member end, and its further requests under that name a
 from functools import partial
 from typing import TYPE_CHECKING
 
+from onemq.core.assignment import Attributes
 from onemq.core.core import Core
 from onemq.core.group import Group, Member
 from onemq.core.group_table import held_by
@@ -31,13 +32,15 @@ class Members:
         self._leaving: set[Key] = set()
         """Members that are gone, which could not be written yet."""
 
-    def bind(self, connection: "MqConnection", group: Group, name: str) -> Member:
+    def bind(
+        self, connection: "MqConnection", group: Group, name: str, attributes: Attributes | None = None
+    ) -> Member:
         """The member, which belongs to the connection from now on. Raises if another has taken the name over."""
         key = (group.id, name)
         owner = self._owners.get(key)
         if owner is not connection:
             self._take_over(connection, owner, group, key)
-        return self._core.groups.join(group, name, leased=True)
+        return self._core.groups.join(group, name, leased=True, attributes=attributes)
 
     def release(self, connection: "MqConnection", key: Key, reason: str) -> None:
         """The member is gone; its deliveries go back and count."""

@@ -39,10 +39,12 @@ def pending(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def _all(group: Group) -> list[Pending]:
+    """What was handed out; not what only stands in line."""
     return [
         (cursor, offset, delivery)
         for cursor in group.cursors
         for offset, delivery in cursor.unacknowledged.items()
+        if delivery.member is not None or delivery.count
     ]
 
 

@@ -25,7 +25,15 @@ def delivered(group: Group, words: list[bytes]) -> dict[Cursor, Offsets]:
         last = first if match[3] is None else int(match[3])
         named.setdefault(group.cursors[number], []).append(range(first, last + 1))
     found = {cursor: _known(cursor, ranges) for cursor, ranges in named.items()}
+    if group.locks is not None:
+        found = {cursor: _handed_out(cursor, offsets) for cursor, offsets in found.items()}
     return {cursor: offsets for cursor, offsets in found.items() if offsets}
+
+
+def _handed_out(cursor: Cursor, offsets: Offsets) -> Offsets:
+    """Those that somebody has or had: messages that stand in line for the first time cannot be done yet."""
+    pending = cursor.unacknowledged
+    return [each for each in offsets if pending[each].member is not None or pending[each].count]
 
 
 def _known(cursor: Cursor, ranges: list[range]) -> Offsets:

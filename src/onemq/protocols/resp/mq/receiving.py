@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from onemq.core.assignment import Attributes
 from onemq.core.receiving import Handed
-from onemq.limits import MQ_COUNT_MAX, MQ_CREDIT_MAX
+from onemq.limits import MQ_COUNT_MAX, MQ_CREDIT_MAX, PARTITIONS_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.mq.arguments import Words
@@ -59,7 +60,8 @@ def receive(session: "RespSession", request: list[bytes]) -> bytes:
 
 def subscribe(session: "RespSession", request: list[bytes]) -> bytes:
     words = Words(request, 3, "MQ.SUBSCRIBE")
-    member, credit, in_flight = own_name(session), _CREDIT, True
+    member, credit, in_flight, room = own_name(session), _CREDIT, True, ""
+    partitions: tuple[int, ...] = ()
     while words:
         match words.option():
             case "MEMBER":
@@ -68,6 +70,10 @@ def subscribe(session: "RespSession", request: list[bytes]) -> bytes:
                 credit = words.integer("CREDIT", 0, MQ_CREDIT_MAX)
             case "AUTOACK":
                 in_flight = False
+            case "ROOM":
+                room = words.text("ROOM")
+            case "PARTITIONS":
+                partitions = _partitions(words)
             case other:
                 raise words.unknown(other)
     if session.replies.version == 2:
@@ -81,8 +87,9 @@ def subscribe(session: "RespSession", request: list[bytes]) -> bytes:
                 f"EXISTS subscription {each.number} of this connection is member {member!r} already: MQ.CREDIT changes "
                 "it, MQ.UNSUBSCRIBE ends it"
             )
-    connection.bind(group, member)
-    subscription = Subscription(session, connection, group, member, credit, in_flight)
+    attributes = Attributes(room, partitions)
+    connection.bind(group, member, attributes)
+    subscription = Subscription(session, connection, group, member, attributes, credit, in_flight)
     subscription.begin()
     return map_reply(session.replies, {
         "subscription": replies.integer(subscription.number),
@@ -90,6 +97,14 @@ def subscribe(session: "RespSession", request: list[bytes]) -> bytes:
         "topic_id": replies.integer(group.topic.id),
         "partitions": replies.integer(len(group.topic.partitions)),
     })  # fmt: skip
+
+
+def _partitions(words: Words) -> tuple[int, ...]:
+    """All words that are left."""
+    numbers = []
+    while words:
+        numbers.append(words.integer("PARTITIONS", 0, PARTITIONS_MAX - 1))
+    return tuple(numbers)
 
 
 def credit(session: "RespSession", request: list[bytes]) -> bytes:

@@ -7,6 +7,7 @@ are missing to the credit, and none while the peer does not take our output. So 
 
 from typing import TYPE_CHECKING
 
+from onemq.core.assignment import Attributes
 from onemq.core.group import Group
 from onemq.core.receiving import Handed, Receive
 from onemq.errors import OneMQError
@@ -29,12 +30,14 @@ class Subscription:
     """One subscription of a connection."""
 
     def __init__(
-        self, session: "RespSession", connection: MqConnection, group: Group, member: str, credit: int, in_flight: bool
-    ) -> None:
+        self, session: "RespSession", connection: MqConnection, group: Group, member: str, attributes: Attributes,
+        credit: int, in_flight: bool,
+    ) -> None:  # fmt: skip
         self._session = session
         self._connection = connection
         self._core = session.service.core
         self._group = group
+        self._attributes = attributes
         self._in_flight = in_flight
         """Whether messages must be acknowledged; else they are done when they are pushed."""
         self._request: Receive | None = None
@@ -80,7 +83,7 @@ class Subscription:
         self._group = group  # another object if the core had to start anew
         try:
             if self.key[1] not in group.members:
-                self._core.groups.join(group, self.key[1], leased=True)
+                self._core.groups.join(group, self.key[1], leased=True, attributes=self._attributes)
             self._request = self._core.receiving.receive(
                 group, self.key[1], 0, self._take, FOREVER_MS, in_flight=self._in_flight, allowance=self._allowance
             )

@@ -69,6 +69,10 @@ def _settings(words: Words, may_exist: bool) -> tuple[int | None, dict[str, Any]
                 settings["compact"] = words.choice("COMPACT", "YES", "NO") == "YES"
             case "MAXBYTES":
                 settings["message_bytes_max"] = words.size("MAXBYTES")
+            case "EXPIRES":
+                settings["expires_ms"] = words.duration_or_none("EXPIRES")
+            case "EXPIRED":
+                settings["expired"] = words.choice("EXPIRED", "DROP", "DEAD").lower()
             case "IFNOTEXISTS" if may_exist:
                 if_absent = True
             case other:
@@ -97,6 +101,8 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
         "retention_bytes": optional_integer(form, config.retention_bytes),
         "compact": form.boolean(config.compact),
         "max_bytes": replies.integer(config.message_bytes_max),
+        "expires": replies.text("none" if config.expires_ms is None else format_duration(config.expires_ms)),
+        "expired": replies.text(config.expired),
         "dead": form.boolean(config.dead),
         "messages": replies.integer(messages_in(topic)),
         "bytes": replies.integer(stored),

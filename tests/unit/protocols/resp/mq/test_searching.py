@@ -61,7 +61,6 @@ def test_a_topic_that_goes_meanwhile_is_told(talk: Talk, filled: Connection) -> 
     talk.broker.core.topics.delete("t")
     talk.pass_ms(1)
     assert refused(filled.reply()).startswith("NOTFOUND")
-    assert refused(filled.reply()).startswith("NOTFOUND")
 
 
 def test_a_filter_that_makes_no_sense_is_explained(filled: Connection) -> None:
