@@ -47,6 +47,9 @@ class Tracer(Protocol):
     def buried(self, cursor: Cursor, offset: int, reason: str, place: tuple[str, int, int]) -> None:
         """A message became a dead letter."""
 
+    def passed(self, cursor: Cursor, offsets: list[int]) -> None:
+        """The group does not hand out those messages."""
+
 
 class Groups(GroupTable):
     """The groups of all topics."""

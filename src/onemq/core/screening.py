@@ -59,6 +59,7 @@ class Screening:
         now_ms, ahead = self._stage.now_ms, cursor.ahead
         handed: list[Record] = []
         dead: list[int] = []
+        passed: list[int] = []
         next_offset = cursor.next
         while ahead and len(handed) < most and self._left > 0:
             record = ahead.pop()
@@ -68,9 +69,9 @@ class Screening:
                 handed.append(record)
                 continue
             self._left -= 1
-            if verdict is Verdict.DEAD:
-                dead.append(record[0])
+            (dead if verdict is Verdict.DEAD else passed).append(record[0])
         self._bury_fresh(cursor, next_offset, dead)
+        self._tell_passed(cursor, passed)
         offsets = [record[0] for record in handed]
         self._groups.deliver(cursor, member, next_offset, offsets if in_flight else [])
         return handed
@@ -82,6 +83,7 @@ class Screening:
         most = min(max(most, _HOLD_AT_ONCE_MIN), _room(cursor))
         held: list[Record] = []
         dead: list[int] = []
+        passed: list[int] = []
         next_offset = cursor.next
         while ahead and len(held) < most and self._left > 0:
             record = ahead.pop()
@@ -90,9 +92,10 @@ class Screening:
             self._left -= 1
             if verdict is Verdict.HOLD:
                 held.append(record)
-            elif verdict is Verdict.DEAD:
-                dead.append(record[0])
+            else:
+                (dead if verdict is Verdict.DEAD else passed).append(record[0])
         self._bury_fresh(cursor, next_offset, dead)
+        self._tell_passed(cursor, passed)
         offsets = [record[0] for record in held]
         order_keys = [admission.order_key(record) for record in held]
         once_keys = [admission.once_key(cursor, record) for record in held]
@@ -107,6 +110,7 @@ class Screening:
         admission, now_ms = group.admission or PLAIN, self._stage.now_ms
         verdicts = [(record, admission.again(cursor, record, now_ms)) for record in records]
         passed = [record[0] for record, verdict in verdicts if verdict is Verdict.PASS]
+        self._tell_passed(cursor, passed)
         self._groups.dismiss(group, cursor.partition.number, passed)
         for record, verdict in verdicts:
             if verdict is Verdict.DEAD:
@@ -123,6 +127,10 @@ class Screening:
         if dead:
             self._bury_fresh(cursor, dead[-1] + 1, dead)
         return len(dead)
+
+    def _tell_passed(self, cursor: Cursor, offsets: list[int]) -> None:
+        if offsets and self._groups.trace is not None:
+            self._groups.trace.passed(cursor, offsets)
 
     def _bury_fresh(self, cursor: Cursor, next_offset: int, offsets: list[int]) -> None:
         if offsets:

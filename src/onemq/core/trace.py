@@ -13,6 +13,7 @@ import msgspec
 
 from onemq.core.deadletters import DeadLetters, death_of
 from onemq.core.group import BURYING, GIVEN_UP, READY, Attempt, Cursor, Group
+from onemq.core.locks import HELD
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading
 from onemq.core.scan import Scan, ScanResult, Scans, Span
@@ -36,8 +37,8 @@ class Event:
 
     time_ms: int
     event: str
-    """born, scheduled, half, fired, committed, stored; delivered, claimed, acknowledged, failed, returned, given up,
-    dead, passed, moved."""
+    """born, scheduled, half, fired, committed, stored; held (in line behind others of its key), delivered, claimed,
+    acknowledged, failed, returned, given up, dead, passed (not handed out), moved (the group was)."""
     group: str | None = None
     member: str | None = None
     deliveries: int = 0
@@ -55,8 +56,9 @@ class GroupState:
 
     group: str
     state: str
-    """waiting (not handed out yet), in flight, retry (waits for its time), ready (to be handed out again), given up,
-    dying (becomes a dead letter), or done: acknowledged, passed over, or before the group began."""
+    """waiting (not handed out yet), held (in line behind others of its key), in flight, retry (waits for its time),
+    ready (to be handed out again), given up, dying (becomes a dead letter), or done: acknowledged, passed over, or
+    before the group began."""
     member: str | None = None
     since_ms: int = 0
     deliveries: int = 0
@@ -298,7 +300,7 @@ def state_of(group: Group, cursor: Cursor, offset: int) -> GroupState:
     since_ms, count, due_ms = delivery.since_ms, delivery.count, delivery.due_ms
     if delivery.member is not None:
         return GroupState(group.name, "in flight", delivery.member.name, since_ms, count)
-    states = {READY: "ready", GIVEN_UP: "given up", BURYING: "dying"}
+    states = {READY: "ready", GIVEN_UP: "given up", BURYING: "dying", HELD: "held"}
     return GroupState(group.name, states.get(due_ms, "retry"), None, since_ms, count, max(due_ms, 0))
 
 

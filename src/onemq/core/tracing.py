@@ -22,11 +22,13 @@ from onemq.core.entries import (
     CLAIM,
     DELIVER,
     HAND,
+    HOLD,
     LEAVE,
     MOVE,
     PASS,
     RETURN,
     SEEK,
+    offsets_of,
     runs_of,
 )
 from onemq.core.group import Cursor, Group
@@ -37,6 +39,8 @@ from onemq.core.sending import Sending
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.log.records import NO_HEADERS
+
+_UNKEPT = "needs no acknowledgement"
 
 
 class Told(msgspec.Struct, array_like=True):
@@ -80,6 +84,7 @@ class Tracing:
         self._notes: dict[int, Callable[[Any, Group], None]] = {
             DELIVER: self._deliver,
             HAND: self._hand,
+            HOLD: self._hold,
             ACKNOWLEDGE: self._acknowledge,
             RETURN: self._return,
             LEAVE: self._leave,
@@ -110,6 +115,11 @@ class Tracing:
         if group.topic.id in self._traced:
             count = cursor.unacknowledged[offset].count
             self._note(group, "dead", None, number, [offset, offset], count=count, reason=reason, place=place)
+
+    def passed(self, cursor: Cursor, offsets: list[int]) -> None:
+        """The group does not hand out those messages: not wanted, expired, or done before."""
+        if cursor.group.topic.id in self._traced:
+            self._note(cursor.group, "passed", None, cursor.partition.number, runs_of(offsets))
 
     def write(self) -> None:
         """Stages what was noted. While the disk is too full for messages, it is dropped."""
@@ -143,20 +153,25 @@ class Tracing:
         _, _, number, member, _, next_offset, runs = entry
         if runs:
             self._note(group, "delivered", member, number, runs, count=1)
-        self._passed(group, number, next_offset, runs)
+            return
+        runs = self._rest(group, number, next_offset)
+        if runs:
+            self._note(group, "delivered", member, number, runs, count=1, reason=_UNKEPT)
 
-    def _passed(self, group: Group, number: int, next_offset: int, runs: list[int]) -> None:
-        """What lies between those that were handed out is not wanted, or gone."""
-        gaps: list[int] = []
-        at = group.cursors[number].next
-        for first, last in zip(runs[::2], runs[1::2], strict=True):
-            if first > at:
-                gaps += (at, first - 1)
-            at = max(at, last + 1)
-        if next_offset > at:
-            gaps += (at, next_offset - 1)
-        if gaps:
-            self._note(group, "passed", None, number, gaps)
+    def _rest(self, group: Group, number: int, next_offset: int) -> list[int]:
+        """What a group moves over, less what it has just passed."""
+        offsets = range(group.cursors[number].next, next_offset)
+        last = self.noted[-1][1] if self.noted else None
+        if last is not None and (last.event, last.group, last.partition) == ("passed", group.name, number):
+            passed = set(offsets_of(last.runs or []))
+            offsets_left = [offset for offset in offsets if offset not in passed]
+            return runs_of(offsets_left) if offsets_left else []
+        return [offsets[0], offsets[-1]] if offsets else []
+
+    def _hold(self, entry: Any, group: Group) -> None:
+        _, _, number, _, _, offsets, _, _ = entry
+        if offsets:
+            self._note(group, "held", None, number, runs_of(sorted(offsets)))
 
     def _hand(self, entry: Any, group: Group) -> None:
         _, _, number, member, _, offsets, counts = entry
@@ -197,7 +212,9 @@ class Tracing:
 
     def _pass(self, entry: Any, group: Group) -> None:
         _, _, number, next_offset = entry
-        self._passed(group, number, next_offset, [])
+        runs = self._rest(group, number, next_offset)
+        if runs:
+            self._note(group, "passed", None, number, runs, reason="there was nothing that can be read")
 
     def _move(self, entry: Any, group: Group) -> None:
         _, _, number, offset = entry

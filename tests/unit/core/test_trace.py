@@ -9,7 +9,7 @@ from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.topics import TRACE_NAME
 from onemq.core.trace import Trace, index_in
 from onemq.errors import Busy, InvalidArgument, NotFound
-from onemq.message import BORN, TRANSACTION, message_id
+from onemq.message import BORN, TAG, TRANSACTION, message_id
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker
 
 
@@ -159,13 +159,54 @@ def test_everything_that_happens_to_a_traced_message_is_told(broker: Broker) -> 
     assert told(trace(broker, offset=3)) == [(0, "stored", None), (3, "moved", None)]
 
 
-def test_what_a_group_takes_without_acknowledging_is_passed(broker: Broker) -> None:
+def test_what_a_group_takes_without_acknowledging_is_told(broker: Broker) -> None:
     broker.topic(trace=True)
     group = broker.group()
     broker.send(b"x")
     with broker.turn() as core:
         core.receiving.receive(group, "alice", 1, lambda got: None, in_flight=False)
-    assert told(trace(broker)) == [(0, "stored", None), (0, "passed", None)]
+    found = trace(broker)
+    assert told(found) == [(0, "stored", None), (0, "delivered", "alice")]
+    assert found.events[-1].reason == "needs no acknowledgement"
+
+
+@pytest.mark.parametrize("in_flight", [True, False])
+def test_what_a_group_does_not_want_is_passed(broker: Broker, in_flight: bool) -> None:
+    broker.topic(trace=True)
+    group = broker.group(filter="a")
+    for tag in (b"a", b"b", b"a"):
+        broker.send(b"x", headers=((TAG, tag),))
+    with broker.turn() as core:
+        core.receiving.receive(group, "alice", 10, lambda got: None, in_flight=in_flight)
+    for offset, event in enumerate(["delivered", "passed", "delivered"]):
+        assert [each.event for each in trace(broker, offset=offset).events] == ["stored", event]
+
+
+def test_a_message_that_expired_is_passed_or_dead(broker: Broker) -> None:
+    for name, expired in (("t", "drop"), ("u", "dead")):
+        broker.topic(name, trace=True, expires_ms=500, expired=expired)
+        group = broker.group(name)
+        broker.now_ms = NOW_MS
+        broker.send(b"x", topic=name)
+        second(broker)
+        broker.receive(group)
+    assert told(trace(broker)) == [(0, "stored", None), (1, "passed", None)]
+    dead = trace(broker, topic="u")
+    assert [event.event for event in dead.events] == ["stored", "held", "dead", "acknowledged"]
+    assert dead.events[2].reason == "expired"
+
+
+def test_a_message_in_line_behind_others_is_held(broker: Broker) -> None:
+    broker.topic(trace=True)
+    group = broker.group(order="key")
+    broker.send(b"1", b"2", key=b"k")
+    broker.receive(group, "alice")
+    found = trace(broker, offset=1)
+    assert told(found) == [(0, "stored", None), (0, "held", None)]
+    assert found.groups[0].state == "held"
+    broker.acknowledge(group, 0)
+    broker.receive(group, "bob")
+    assert told(trace(broker, offset=1)) == [(0, "stored", None), (0, "held", None), (0, "delivered", "bob")]
 
 
 def test_several_groups_are_told_apart(broker: Broker) -> None:
