@@ -7,6 +7,7 @@ import typer
 from onemq.cli.broker import DEFAULT_URL, Broker, Url, Word, confirm, option
 from onemq.cli.output import Json, plural, say, show_facts, show_table
 from onemq.cli.progress import counted
+from onemq.errors import NotFound
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -38,11 +39,17 @@ def list_(
 
 
 @app.command()
-def show(topic: Topic, id_: Annotated[str, typer.Argument(metavar="ID")], url: Url = DEFAULT_URL, as_json: Json = False,
-) -> None:  # fmt: skip
+def show(
+    topic: Topic,
+    id_: Annotated[str, typer.Argument(metavar="ID")],
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+) -> None:
     """Shows a dead letter with its history."""
     with Broker(url) as broker:
         facts = broker.ask("MQ.DEAD", "GET", topic, id_)
+    if facts is None:
+        raise NotFound(f"{topic} has no dead letter {id_}; `onemq dead list {topic}` shows those it has")
     show_facts(facts if as_json else _flat(facts), as_json)
 
 
@@ -103,14 +110,14 @@ def _replay(
     broker: Broker, topic: str, group: str | None, condition: str | None, ids: list[str] | None, how: list[Word]
 ) -> dict[str, int]:
     """The ids stand last, so that anything may be an id."""
+    if ids and condition is not None:
+        raise typer.BadParameter("give either --filter or --id")
     words = [*_chosen(group, condition, None), *how, *_chosen(None, None, ids)]
     reply: dict[str, int] = broker.ask("MQ.DEAD", "REPLAY", topic, *words)
     return reply
 
 
 def _chosen(group: str | None, condition: str | None, ids: list[str] | None) -> list[Word]:
-    if ids and condition is not None:
-        raise typer.BadParameter("give either --filter or --id")
     return [*option("GROUP", group), *option("FILTER", condition), *(["IDS", *ids] if ids else [])]
 
 

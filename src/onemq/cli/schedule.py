@@ -6,6 +6,7 @@ import typer
 
 from onemq.cli.broker import DEFAULT_URL, Broker, Url, confirm, option
 from onemq.cli.output import Json, plural, say, show_facts, show_table
+from onemq.errors import NotFound
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,7 +40,10 @@ def list_(
 def show(id_: Id, url: Url = DEFAULT_URL, as_json: Json = False) -> None:
     """Shows a scheduled message."""
     with Broker(url) as broker:
-        show_facts(broker.ask("MQ.SCHEDULE", "GET", id_), as_json)
+        facts = broker.ask("MQ.SCHEDULE", "GET", id_)
+    if facts is None:
+        raise NotFound(f"no message waits as {id_}; `onemq schedule list` shows those that do")
+    show_facts(facts, as_json)
 
 
 @app.command()
