@@ -100,3 +100,15 @@ def test_a_broker_that_dies_is_told(tmp_path: Path) -> None:
     assert following.returncode == 1
     assert err.startswith("onemq: the broker at 127.0.0.1:")
     assert "Traceback" not in err
+
+
+def test_a_broker_is_measured_and_nothing_is_left_behind(broker: Serve) -> None:
+    before = onemq(broker, "topic", "list", "--json")
+    options = ("--count", "1000", "--partitions", "2", "--rate", "500", "--seconds", "0.2")
+    shown = json.loads(onemq(broker, "bench", *options, "--json"))
+    assert [(step["step"], step["messages"]) for step in shown["steps"]] == [
+        ("send", 1000), ("receive", 1000), ("send to receive", 100),
+    ]  # fmt: skip
+    assert all(step["per_second"] > 0 for step in shown["steps"])
+    assert onemq(broker, "bench", "--count", "10", "--seconds", "0").splitlines()[0].split()[:2] == ["step", "messages"]
+    assert onemq(broker, "topic", "list", "--json") == before

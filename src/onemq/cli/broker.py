@@ -8,17 +8,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Annotated, Any, Self, cast
-from urllib.parse import unquote, urlsplit
 
 import typer
 
-from onemq.errors import InvalidArgument, OneMQError
+from onemq.client.address import DEFAULT_URL as DEFAULT_URL
+from onemq.client.address import parse_address
+from onemq.errors import OneMQError
 
 Word = str | bytes | int
 Url = Annotated[str, typer.Option("--url", envvar="ONEMQ_URL", metavar="URL", help="The broker.", show_envvar=True)]
-DEFAULT_URL = "onemq://localhost:6379"
 
-CONNECT_SECONDS_MAX = 5
 WINDOW = 1_000
 """So many requests are under way at once where there are many."""
 _READ_BYTES = 1 << 16
@@ -30,12 +29,13 @@ class Broker:
     def __init__(self, url: str) -> None:
         import hiredis
 
-        host, port, login = _parse(url)
+        address = parse_address(url)
         self._pack = cast(Callable[[tuple[Word, ...]], bytes], hiredis.pack_command)
         self._reader = hiredis.Reader(notEnoughData=self)
-        self._place = f"{host}:{port}"
+        self._place = f"{address.host}:{address.port}"
+        login = [] if address.password is None else ["AUTH", address.user or "default", address.password]
         try:
-            self._socket = socket.create_connection((host, port), CONNECT_SECONDS_MAX)
+            self._socket = socket.create_connection((address.host, address.port), address.connect_timeout_ms / 1000)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.ask("HELLO", 3, *login)
             self._socket.settimeout(None)
@@ -65,11 +65,6 @@ class Broker:
         self._send(requests)
         for _ in requests:
             yield self._answer()
-
-    def push(self) -> list[Any]:
-        """The next thing that the broker says unasked; waits for it."""
-        pushed: list[Any] = self._receive()
-        return pushed
 
     def _send(self, requests: Sequence[Sequence[Word]]) -> None:
         try:
@@ -149,19 +144,6 @@ def confirm(question: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise OneMQError(f"{question} Nothing was changed; add --yes to go ahead.")
     typer.confirm(question, abort=True, err=True)
-
-
-def _parse(url: str) -> tuple[str, int, list[Word]]:
-    parts = urlsplit(url if "://" in url else f"onemq://{url}")
-    try:
-        port = parts.port or 6379
-    except ValueError:
-        port = 0
-    if parts.scheme not in ("onemq", "redis") or not port:
-        raise InvalidArgument(f"{url!r} is not the address of a broker; write onemq://host:port")
-    password = parts.password
-    login: list[Word] = [] if password is None else ["AUTH", unquote(parts.username or "default"), unquote(password)]
-    return parts.hostname or "localhost", port, login
 
 
 def _without_code(line: str) -> str:

@@ -13,7 +13,7 @@ def search(
     id_: Annotated[str | None, typer.Option("--id", metavar="ID")] = None,
     key: Annotated[str | None, typer.Option(metavar="KEY")] = None,
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Stored then or later.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Stored before.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Stored then or before.")] = None,
     condition: Annotated[str | None, typer.Option("--filter", metavar="CONDITION", help="Tags, or SQL-92.")] = None,
     partition: Annotated[int | None, typer.Option(metavar="N", help="In this one only.")] = None,
     count: Annotated[int, typer.Option(metavar="N", help="At most so many.")] = 10,

@@ -114,6 +114,6 @@ def test_a_command_line_without_sense_has_status_2(shell: Shell, arguments: list
 def test_a_broker_that_is_not_there_is_told(shell: Shell) -> None:
     shell.broker.stop()
     assert "start one with `onemq serve`" in shell.refused("topic", "list")
-    assert "write onemq://host:port" in shell.refused("topic", "list", "--url", "http://x")
+    assert "no address of a broker" in shell.refused("topic", "list", "--url", "http://x")
     shell.broker.start()
     assert shell.ok("topic", "list", "--url", f"localhost:{shell.broker.port}") == "none\n"
