@@ -50,6 +50,7 @@ class Serve:
                     return
             except OSError:
                 assert time.monotonic() < give_up, "the broker does not answer"
+                time.sleep(0.01)  # a machine with few processors has the broker to start
 
     def command(self, line: str) -> bytes:
         """The raw reply to one inline command."""

