@@ -76,9 +76,9 @@ def with_table(text: str) -> str:
 class Prompt:
     """A redis-cli that is asked one command after the other."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *options: str) -> None:
         self._process = subprocess.Popen(
-            ["redis-cli", "--no-raw", "-p", str(port)],
+            ["redis-cli", "--no-raw", "-p", str(port), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -114,8 +114,10 @@ class Prompt:
 class Example:
     """Runs blocks against a broker, one after the other."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *options: str) -> None:
+        """`options` are those of redis-cli."""
         self._port = port
+        self._options = options
         self._ids: dict[str, str] = {}
         """Ids of the page -> those that this broker gave."""
 
@@ -126,7 +128,7 @@ class Example:
             prompts: dict[str, Prompt] = {}
             for name, command, reply in steps(block):
                 if name not in prompts:
-                    prompts[name] = stack.enter_context(Prompt(self._port))
+                    prompts[name] = stack.enter_context(Prompt(self._port, *self._options))
                 command = _ID.sub(lambda match: self._ids.get(match[0], match[0]), command)
                 answer = prompts[name].ask(command)
                 pairs = zip(_ID.findall("\n".join(reply)), _ID.findall("\n".join(answer)), strict=False)
@@ -152,16 +154,16 @@ def blocks(language: str, text: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def replayed(text: str, port: int) -> str:
+def replayed(text: str, port: int, *options: str) -> str:
     """The page with the replies that a broker gives now."""
-    example = Example(port)
+    example = Example(port, *options)
     return _EXAMPLE.sub(lambda match: example.replayed(match[0]), text)
 
 
 def alike(text: str) -> str:
     """A text without what differs from run to run: times, and the places of messages."""
     text = re.sub(r"\b\d{13}\b", "<time>", text)
-    return re.sub(r'"[0-9a-f]+-0-[0-9a-f]+"', '"<place>"', text)
+    return re.sub(r'"[0-9a-f]+-[0-9a-f]+-[0-9a-f]+"', '"<place>"', text)
 
 
 def serve(folder: Path, text: str) -> Serve:

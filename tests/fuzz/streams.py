@@ -16,7 +16,11 @@ _WORDS = (
     b"99999999999999999999", b"LEFT", b"RIGHT", b"COUNT", b"MATCH", b"LIMIT", b"GET", b"NX", b"XX", b"EX", b"PX",
     b"WITHSCORES", b"BEFORE", b"STREAMS", b"MAXLEN", b"MINID", b"~", b"=", b"GROUP", b"g", b"BLOCK", b"MKSTREAM",
     b"TYPE", b"ID", b"ON", b"OFF", b"a*", b"[a-", b"\\", b"\xff\x00", b"KEEPTTL", b"REPLACE", b"WEIGHTS",
-    b"AGGREGATE", b"SUM", b"MIN", b"MAX", b"BYSCORE", b"BYLEX", b"REV", b"RANK",
+    b"AGGREGATE", b"SUM", b"MIN", b"MAX", b"BYSCORE", b"BYLEX", b"REV", b"RANK", b"KEY", b"TAG", b"HEADER",
+    b"PARTITION", b"DELAY", b"AT", b"EXPIRES", b"MEMBER", b"WAIT", b"CREDIT", b"AUTOACK", b"FROM", b"FIRST", b"LAST",
+    b"OFFSET", b"TIME", b"RETRY", b"LADDER", b"BACKOFF", b"NONE", b"DEAD", b"LEASE", b"FILTER", b"ORDER",
+    b"ASSIGN", b"ONCE", b"WITHIN",
+    b"PARTITIONS", b"BODIES", b"IDS", b"IDLE", b"TRANSACTION", b"PRODUCER", b"REASON", b"0:0", b"0:0-9", b"1:5", b"10s",
 )  # fmt: skip
 _NAMES = sorted({row.name for row in COMMANDS})
 _SUBCOMMANDS = {row.name: sorted(row.subcommands) for row in COMMANDS if row.subcommands}

@@ -66,5 +66,10 @@ def _overview() -> list[str]:
 
 def _details(name: str) -> list[str]:
     fact = FACTS[name]
-    usage = _GROUPING.sub("", _TYPE.sub("", fact.usage))
-    return [f"MQ.{name.upper()} {usage}".rstrip(), f"    {fact.summary}.", f"    e.g. {fact.example}"]
+    return [usage_of(name), f"    {fact.summary}.", f"    e.g. {fact.example}"]
+
+
+def usage_of(name: str) -> str:
+    """What a command takes, in one line."""
+    usage = _GROUPING.sub("", _TYPE.sub("", FACTS[name].usage))
+    return f"MQ.{name.upper()} {usage}".rstrip()

@@ -14,13 +14,16 @@ def test_what_is_set_is_shown(mq: Connection) -> None:
        "ASSIGN", "hash")  # fmt: skip
     info = mq("MQ.GROUP INFO t g")
     shown = ("filter", "order", "assign", "once", "once_within", "retry")
-    assert [info[name] for name in shown] == ["tag = 'a'", "key", "hash", "header order", "1d", "backoff 1s 1 none none"]
+    every_second = "backoff 1s 1 none none"
+    assert [info[name] for name in shown] == ["tag = 'a'", "key", "hash", "header order", "1d", every_second]
     mq("MQ.GROUP ALTER t g FILTER NONE ORDER none ASSIGN none ONCE NONE")
     info = mq("MQ.GROUP INFO t g")
     assert [info[name] for name in shown[:4]] == [None, "none", "none", "none"]
 
 
-@pytest.mark.parametrize("option", ["FILTER 'n >'", "ORDER time", "ASSIGN luck", "ONCE body", "ONCE HEADER", "WITHIN 1d"])
+@pytest.mark.parametrize(
+    "option", ["FILTER 'n >'", "ORDER time", "ASSIGN luck", "ONCE body", "ONCE HEADER", "WITHIN 1d"]
+)
 def test_mistakes_are_explained(mq: Connection, option: str) -> None:
     assert refused(mq(f"MQ.GROUP CREATE t g {option}")).startswith("ERR")
     assert mq("MQ.TOPIC LIST") == []
