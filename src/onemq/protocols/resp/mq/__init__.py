@@ -8,7 +8,7 @@
     groups.py      MQ.GROUP                              group_settings.py
     pending.py     MQ.PENDING MQ.CLAIM                   schedule.py    MQ.SCHEDULE
     dead.py        MQ.DEAD                               sweep.py       looking at whole topics, over several turns
-    transactions.py  MQ.TX                               searching.py   MQ.SEARCH
+    transactions.py  MQ.TX                               searching.py   MQ.SEARCH  tracing.py  MQ.TRACE
     reading.py     MQ.READ MQ.FETCH MQ.OFFSETS           waiting.py     replies that come later
     facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
 """
@@ -31,6 +31,7 @@ from onemq.protocols.resp.mq import (
     sending,
     settling,
     topics,
+    tracing,
     transactions,
 )
 from onemq.protocols.resp.mq.help import FACTS, Fact, help_
@@ -84,6 +85,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "dead purge": dead.purge,
     "read": reading.read,
     "search": searching.search,
+    "trace": tracing.trace,
     "fetch": reading.fetch,
     "offsets": reading.offsets,
     "help": help_,

@@ -9,8 +9,8 @@ Arity counts the name, and the subcommand if there is one. A name with a blank i
 
 FACTS = """
 [Topics]
-topic create ; -3 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] [IFNOTEXISTS] ; Make a topic ; MQ.TOPIC CREATE orders PARTITIONS 4 RETENTION 7d
-topic alter ; -4 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] ; Change the settings of a topic, or give it more partitions ; MQ.TOPIC ALTER orders RETENTION NONE
+topic create ; -3 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] [TRACE trace=(YES | NO)] [IFNOTEXISTS] ; Make a topic ; MQ.TOPIC CREATE orders PARTITIONS 4 RETENTION 7d
+topic alter ; -4 ; write denyoom ; 2 ; topic [PARTITIONS partitions:integer] [KIND kind=(STREAM | QUEUE)] [FLUSH flush=(SYNC | ASYNC)] [RETENTION duration] [RETENTIONBYTES bytes] [COMPACT compact=(YES | NO)] [MAXBYTES bytes] [EXPIRES duration] [EXPIRED expired=(DROP | DEAD)] [TRACE trace=(YES | NO)] ; Change the settings of a topic, or give it more partitions ; MQ.TOPIC ALTER orders RETENTION NONE
 topic info ; 3 ; readonly ; 2 ; topic ; Show the settings of a topic, what it holds and who reads it ; MQ.TOPIC INFO orders
 topic list ; -2 ; readonly ; 0 ; [MATCH pattern] ; List the topics ; MQ.TOPIC LIST MATCH order*
 topic delete ; -3 ; write ; 2 ; topic ... ; Delete topics with their messages and groups ; MQ.TOPIC DELETE orders
@@ -59,6 +59,7 @@ dead purge ; -3 ; write ; 2 ; topic [GROUP group] [FILTER filter] [COUNT count:i
 [Reading without a group]
 read ; -2 ; readonly blocking ; 1 ; topic [PARTITION partition:integer] [place=(OFFSET offset:integer | from={FROM start=(FIRST | LAST | TIME time)})] [COUNT count:integer] [WAIT duration] [FILTER filter] ; Read messages without changing anything ; MQ.READ orders FROM FIRST COUNT 5
 search ; -2 ; readonly ; 1 ; topic [ID id] [KEY message-key] [FROM time] [TO time] [FILTER filter] [PARTITION partition:integer] [COUNT count:integer] [NEWEST] ; Find messages by id, key, time and filter ; MQ.SEARCH orders KEY 10001 FROM 2026-11-16T08:00:00Z FILTER "tag = 'created'"
+trace ; 3 ; readonly ; 1 ; topic id ; Show what happened to a message, and how it is with it now ; MQ.TRACE orders 1-0-2a
 fetch ; -4 ; readonly blocking ; 1 ; topic partition:integer offset:integer [MAXBYTES bytes] [WAIT duration] ; Read whole batches as they are stored ; MQ.FETCH orders 0 0 WAIT 1s
 offsets ; -2 ; readonly fast ; 1 ; topic [TIME time] ; Show the first offset and the end of each partition, and the offset of a time ; MQ.OFFSETS orders TIME 2026-11-16T08:00:00Z
 [Help]

@@ -73,6 +73,8 @@ def _settings(words: Words, may_exist: bool) -> tuple[int | None, dict[str, Any]
                 settings["expires_ms"] = words.duration_or_none("EXPIRES")
             case "EXPIRED":
                 settings["expired"] = words.choice("EXPIRED", "DROP", "DEAD").lower()
+            case "TRACE":
+                settings["trace"] = words.choice("TRACE", "YES", "NO") == "YES"
             case "IFNOTEXISTS" if may_exist:
                 if_absent = True
             case other:
@@ -103,6 +105,7 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
         "max_bytes": replies.integer(config.message_bytes_max),
         "expires": replies.text("none" if config.expires_ms is None else format_duration(config.expires_ms)),
         "expired": replies.text(config.expired),
+        "trace": form.boolean(config.trace),
         "dead": form.boolean(config.dead),
         "messages": replies.integer(messages_in(topic)),
         "bytes": replies.integer(stored),

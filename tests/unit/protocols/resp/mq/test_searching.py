@@ -105,3 +105,26 @@ def test_dead_letters_are_filtered(filled: Connection) -> None:
     assert filled("MQ.DEAD", "REPLAY", "t", "FILTER", "n < 2") == {"found": 2, "sent": 2}
     assert filled("MQ.DEAD PURGE t FILTER even") == 4
     assert sorted(bodies(filled("MQ.DEAD LIST t"))) == list("357")
+
+
+def test_a_message_is_followed_through_its_life(talk: Talk, mq: Connection) -> None:
+    mq("MQ.TOPIC CREATE t TRACE yes")
+    assert mq("MQ.TOPIC INFO t")["trace"] is True
+    sent = mq("MQ.SEND t x KEY k TAG a")
+    mq("MQ.RECEIVE t g MEMBER m")
+    mq("MQ.REJECT t g 0:0 REASON bad")
+    mq("MQ.RECEIVE t h MEMBER m")
+    reply = mq(f"MQ.TRACE t {sent['id']}")
+    while reply is None:
+        talk.pass_ms(1)
+        reply = mq.reply()
+    shown = ("id", "partition", "offset", "key", "traced")
+    assert [reply[name] for name in shown] == [sent["id"], 0, 0, "k", True]
+    told = [(event["event"], event["group"], event["topic"]) for event in reply["events"]]
+    assert ("delivered", "g", "t") in told
+    assert ("dead", "g", "t.g.dead") in told
+    assert {each["group"]: each["state"] for each in reply["groups"]} == {"g": "done", "h": "in flight"}
+    mq("MULTI")
+    mq(f"MQ.TRACE t {sent['id']}")
+    assert mq("EXEC")[0]["events"] == reply["events"]
+    assert "not a message id" in refused(mq("MQ.TRACE t x"))
