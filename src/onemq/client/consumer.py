@@ -179,7 +179,7 @@ class AsyncConsumer:
         try:
             await subscription.open()
         except BaseException:
-            await self.stop(0)
+            await self.stop()
             raise
 
     def _lost(self) -> None:
