@@ -78,7 +78,9 @@ class Encoded:
 
 def is_batched(options: SendOptions) -> bool:
     """Whether a message with these options can travel in a batch."""
-    return options.keys() <= _BATCHED or all(options[name] in (None, False) for name in options.keys() - _BATCHED)  # type: ignore[literal-required]
+    if options.keys() <= _BATCHED:
+        return True
+    return all(value is None or value is False for name, value in options.items() if name not in _BATCHED)
 
 
 def typed(body: object) -> tuple[bytes, str | None]:
