@@ -13,9 +13,9 @@ from typing import Any
 from onemq.client.connection import Connection, Word, packed
 from onemq.client.lane import Batch, Identity, Lane
 from onemq.client.link import Link
-from onemq.client.receipt import Outcome, Pending
+from onemq.client.receipt import Outcome, Part, Pending
 from onemq.client.replies import error_of, is_code, mapping, raised
-from onemq.client.route import Route, id_in
+from onemq.client.route import Route
 from onemq.client.single import Single
 from onemq.errors import Disconnected, NotFound, OneMQError, TimedOut
 from onemq.limits import KIB, MIB
@@ -81,8 +81,8 @@ class Batching:
             del self._routes[topic]
 
     def _new_route(self, topic: str, info: dict[str, Any]) -> Route:
-        topic_id = id_in(info)
-        limit = int(info.get("max_bytes", info.get("message_bytes_max", BATCH_BYTES_MAX)))
+        topic_id = int(info["id"])
+        limit = int(info["max_bytes"])
         lanes = [Lane(topic, topic_id, number, self._identity) for number in range(int(info["partitions"]))]
         return Route(topic, topic_id, min(limit, BATCH_BYTES_MAX) - BATCH_ROOM_BYTES, lanes)
 
@@ -108,9 +108,9 @@ class Batching:
                 self._schedule()
         return Pending(batch, index)
 
-    def add_alike(self, route: Route, number: int, values: list[bytes], headers: bytes) -> list[tuple[Batch, int, int]]:
-        """Messages for one partition that differ in their values only: (batch, first index, count) of each part."""
-        parts: list[tuple[Batch, int, int]] = []
+    def add_alike(self, route: Route, number: int, values: list[bytes], headers: bytes) -> list[Part]:
+        """Messages for one partition that differ in their values only."""
+        parts: list[Part] = []
         lane, position, extra = route.lanes[number], 0, len(headers) + RECORD_BYTES
         with self._lock:
             while position < len(values):

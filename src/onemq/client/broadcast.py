@@ -16,7 +16,6 @@ from onemq.client.hooks import Hooks
 from onemq.client.link import Link
 from onemq.client.message import Message
 from onemq.client.replies import mapping
-from onemq.client.route import id_in
 from onemq.client.times import time_word
 from onemq.client.workers import Workers, workers_for
 from onemq.errors import Disconnected, InvalidArgument, OffsetOutOfRange, OneMQError
@@ -147,7 +146,7 @@ class AsyncBroadcast:
         for partition in self.positions:
             link = await Link(self._link.address).open()
             self._links.append(link)
-            self._tasks.append(loop.create_task(self._read(link, partition, id_in(info) or 0, deliver)))
+            self._tasks.append(loop.create_task(self._read(link, partition, int(info["id"]), deliver)))
 
     async def _first_positions(self) -> dict[int, int]:
         if isinstance(self._start, Mapping):

@@ -10,7 +10,7 @@ When one is given up and nobody knows what became of it, the lane goes on under 
 from collections import deque
 from typing import NamedTuple
 
-from onemq.client.receipt import Outcome, Receipt, placed
+from onemq.client.receipt import Outcome, Receipt
 from onemq.limits import PRODUCER_BATCHES_REMEMBERED
 from onemq.log.records import BatchBuilder
 
@@ -43,7 +43,12 @@ class Batch(Outcome):
         self.offset = -1
 
     def receipt(self, index: int) -> Receipt:
-        return placed(self.lane.topic, self.lane.topic_id, self.lane.number, self.offset + index)
+        return self.receipts(index, 1)[0]
+
+    def receipts(self, first: int, count: int) -> list[Receipt]:
+        topic, number, offset = self.lane.topic, self.lane.number, self.offset + first
+        prefix = f"{self.lane.topic_id:x}-{number:x}-"  # as message_id() makes ids
+        return [Receipt(topic, f"{prefix}{each:x}", number, each) for each in range(offset, offset + count)]
 
     def seal(self, identity: Identity, sequence: int) -> bytes:
         """Its bytes under an identity, from a sequence number on."""
@@ -58,7 +63,7 @@ class Lane:
 
     __slots__ = ("broken", "flying", "identity", "number", "sequence", "topic", "topic_id", "unknown", "waiting")
 
-    def __init__(self, topic: str, topic_id: int | None, number: int, identity: Identity | None) -> None:
+    def __init__(self, topic: str, topic_id: int, number: int, identity: Identity | None) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.number = number

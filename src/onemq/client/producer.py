@@ -12,7 +12,7 @@ from onemq.client.headers import simple_block, to_bytes
 from onemq.client.hooks import Hooks
 from onemq.client.link import Link
 from onemq.client.outgoing import Outgoing, SendOptions, encoded, is_batched, record_headers, send_words, typed
-from onemq.client.receipt import Pending, Receipt
+from onemq.client.receipt import Part, Pending, Receipt, receipts_of
 from onemq.client.route import Route, Selector
 from onemq.client.times import Duration, milliseconds
 from onemq.client.transaction import AsyncTransaction, Check, Checks
@@ -91,18 +91,16 @@ class ProducerCore:
             raise InvalidArgument(f"topic {topic!r} has partitions 0 to {len(route.lanes) - 1}, not {partition}")
         return batching.add(route, partition, message.key, message.value, record_headers(message, options))
 
-    def begin_many(self, route: Route, topic: str, messages: Iterable[object]) -> list[Pending]:
+    def begin_many(self, route: Route, topic: str, many: list[Any]) -> list[Part]:
         """All messages of a list. Bodies that are bytes and of one partition are taken together."""
-        many: list[Any] = messages if isinstance(messages, list) else list(messages)
         alike = len(route.lanes) == 1 and self._selector is None and self._hooks is None and not self.is_closed
         if alike and all(type(each) is bytes and len(each) <= SMALL_BYTES for each in many):
-            parts = self.batching.add_alike(route, 0, many, simple_block(None, None))
-            return [Pending(batch, index) for batch, first, count in parts for index in range(first, first + count)]
+            return self.batching.add_alike(route, 0, many, simple_block(None, None))
         none: SendOptions = {}
         return [
-            self.begin(route, topic, each.body, each.key, each.options)
+            self.begin(route, topic, each.body, each.key, each.options).part
             if isinstance(each, Outgoing)
-            else self.begin(route, topic, each, None, none)
+            else self.begin(route, topic, each, None, none).part
             for each in many
         ]
 
@@ -116,11 +114,6 @@ class ProducerCore:
         assert self._hooks is not None
         headers = self._hooks.sending(topic, options.get("headers"))
         return {**options, "headers": headers} if headers else options
-
-
-def receipts_of(pending: list[Pending]) -> list[Receipt]:
-    """Of messages that are done; raises the first error."""
-    return [each.receipt for each in pending]
 
 
 class AsyncProducer:
@@ -168,13 +161,14 @@ class AsyncProducer:
         """Sends many messages, each a body or an `Outgoing`, split into batches by itself; waits for all."""
         core = self._core
         route = core.batching.route(topic) or await core.batching.find_route(topic)
-        pending: list[Pending] = []
-        for part in parts_of(messages):
+        parts: list[Part] = []
+        for some in slices(messages):
             await core.batching.room()
-            pending += core.begin_many(route, topic, part)
-        if pending:
-            await core.batching.flushed()
-        return receipts_of(pending)
+            parts += core.begin_many(route, topic, some)
+        for outcome, _, _ in parts:
+            if not outcome.is_done:
+                await outcome.done()
+        return receipts_of(parts)
 
     def transaction(
         self,
@@ -216,16 +210,16 @@ class AsyncProducer:
         await self.close()
 
 
-PART_MESSAGES = 5_000
+SLICE_MESSAGES = 5_000
 """How many messages of a list are looked at before asking for room again."""
 
 
-def parts_of(messages: Iterable[object]) -> Iterable[list[object]]:
+def slices(messages: Iterable[object]) -> Iterable[list[Any]]:
     """A long list in parts."""
     part: list[object] = []
     for message in messages:
         part.append(message)
-        if len(part) == PART_MESSAGES:
+        if len(part) == SLICE_MESSAGES:
             yield part
             part = []
     if part:

@@ -3,16 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from onemq.errors import OneMQError, TimedOut
-from onemq.message import message_id
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Where a message is. It is durable as its topic asks for."""
+class Receipt(NamedTuple):
+    """Where a message is. It is durable as its topic asks for. A tuple, since one is made for every message."""
 
     topic: str
     id: str
@@ -44,6 +41,10 @@ class Outcome:
         """The receipt of one of them, when all are stored."""
         raise NotImplementedError
 
+    def receipts(self, first: int, count: int) -> list[Receipt]:
+        """The receipts of some that follow each other."""
+        return [self.receipt(index) for index in range(first, first + count)]
+
     def on_done(self, callback: Callable[[], None]) -> None:
         """Calls back on the client's loop, or at once if it is done."""
         with self._lock:
@@ -64,6 +65,17 @@ class Outcome:
         for callback in callbacks:
             callback()
 
+    def done(self) -> asyncio.Future[None]:
+        """To be awaited, on the loop."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        self.on_done(done)
+        return future
+
     def wait(self, timeout: float | None) -> bool:
         """Blocks a thread until it is done."""
         with self._lock:
@@ -83,6 +95,11 @@ class Pending:
     def __init__(self, outcome: Outcome, index: int) -> None:
         self._outcome = outcome
         self._index = index
+
+    @property
+    def part(self) -> "Part":
+        """It as a part of a list."""
+        return self._outcome, self._index, 1
 
     def done(self) -> bool:
         """Whether it is stored or has failed."""
@@ -108,24 +125,13 @@ class Pending:
             raise TimedOut(f"the message was not stored within {timeout:g} s")
         return self.receipt
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Blocks until it is stored or has failed; whether it is. Not on the loop."""
-        return self._outcome.wait(timeout)
-
     def add_done_callback(self, callback: Callable[["Pending"], Any]) -> None:
         """Called with this when it is done, on the client's loop: be short there."""
         self._outcome.on_done(lambda: callback(self))
 
     def __await__(self) -> Generator[Any, None, Receipt]:
         if not self._outcome.is_done:
-            future = asyncio.get_running_loop().create_future()
-
-            def done() -> None:
-                if not future.done():
-                    future.set_result(None)
-
-            self._outcome.on_done(done)
-            yield from future
+            yield from self._outcome.done()
         return self.receipt
 
     def __repr__(self) -> str:
@@ -134,7 +140,15 @@ class Pending:
         return f"<Pending {state}>"
 
 
-def placed(topic: str, topic_id: int | None, partition: int, offset: int) -> Receipt:
-    """The receipt of a message at its place."""
-    id = f"{topic}/{partition}/{offset}" if topic_id is None else message_id(topic_id, partition, offset)
-    return Receipt(topic, id, partition, offset)
+Part = tuple[Outcome, int, int]
+"""(outcome, index of the first, count): messages of a list that travel together."""
+
+
+def receipts_of(parts: list[Part]) -> list[Receipt]:
+    """Of messages that are done; raises the first error."""
+    found: list[Receipt] = []
+    for outcome, first, count in parts:
+        if outcome.error is not None:
+            raise outcome.error
+        found += outcome.receipts(first, count)
+    return found

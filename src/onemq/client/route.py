@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from crc32c import crc32c
 
@@ -17,7 +16,7 @@ class Route:
     """A topic as a producer sees it."""
 
     topic: str
-    topic_id: int | None
+    topic_id: int
     batch_bytes_max: int
     lanes: list[Lane] = field(default_factory=list)
     turn: int = -1
@@ -31,9 +30,3 @@ class Route:
             return int(crc32c(key) % count)
         self.turn = (self.turn + 1) % count
         return self.turn
-
-
-def id_in(info: dict[str, Any]) -> int | None:
-    """The number of a topic, of which ids of messages are made."""
-    number = info.get("id", info.get("topic_id"))
-    return int(number) if number is not None else None

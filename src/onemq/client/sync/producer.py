@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from onemq.client.outgoing import SendOptions
-from onemq.client.producer import AsyncProducer, OnDone, ProducerCore, parts_of, receipts_of
-from onemq.client.receipt import Pending, Receipt
+from onemq.client.producer import AsyncProducer, OnDone, ProducerCore, slices
+from onemq.client.receipt import Part, Pending, Receipt, receipts_of
 from onemq.client.sync.portal import Portal
 from onemq.client.times import Duration
 from onemq.client.transaction import AsyncTransaction, Check, Verdict
@@ -57,14 +57,13 @@ class Producer:
         """Sends many messages, each a body or an `Outgoing`, split into batches by itself; waits for all."""
         core = self._core
         route = core.batching.route(topic) or self._portal.call(core.batching.find_route(topic))
-        pending: list[Pending] = []
-        for part in parts_of(messages):
+        parts: list[Part] = []
+        for some in slices(messages):
             core.batching.block_for_room()
-            pending += core.begin_many(route, topic, part)
-        for each in pending:
-            if not each.done():
-                each.wait()
-        return receipts_of(pending)
+            parts += core.begin_many(route, topic, some)
+        for outcome, _, _ in parts:
+            outcome.wait(None)
+        return receipts_of(parts)
 
     def transaction(
         self,
