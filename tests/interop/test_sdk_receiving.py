@@ -232,6 +232,44 @@ def test_c7_a_failing_ordered_message_blocks_its_key_only(mq: onemq.Client, topi
         assert seen.wait_for(4)[2:] == [("a", 0), ("a", 2)]
 
 
+def test_c7_a_partition_goes_on_behind_a_dead_letter(mq: onemq.Client, topic: str) -> None:
+    send(mq, topic, 20)
+    seen = Seen()
+
+    @mq.consumer(topic, group="g", order="partition", concurrency=4, retry=onemq.Backoff("1ms", 1, None, 1))
+    def handle(message: onemq.Message) -> None:
+        if message.body == b"3":
+            raise onemq.Retry(reason="never good")
+        if message.body == b"7":
+            raise onemq.Reject("no use")
+        seen.add(int(message.body))
+
+    with mq.run_in_background():
+        assert seen.wait_for(18) == [number for number in range(20) if number not in (3, 7)]
+        eventually(lambda: lag(mq, topic) == 0)
+    assert [letter.body for letter in mq.dead.list(topic)] == [b"3", b"7"]
+
+
+def test_c7_what_a_handler_gives_back_itself_stays_in_order_too(mq: onemq.Client, topic: str) -> None:
+    send(mq, topic, 30)
+    seen, given_back = Seen(), {4, 5, 17}
+
+    @mq.consumer(topic, group="g", order="partition", concurrency=4, acknowledge="client", retry=onemq.Immediate())
+    def handle(message: onemq.Message) -> None:
+        number = int(message.body)
+        if number in given_back:
+            given_back.remove(number)
+            message.nack() if number % 2 else message.release()
+            time.sleep(0.05)
+            return
+        seen.add(number)
+        message.ack()
+
+    with mq.run_in_background():
+        assert seen.wait_for(30) == list(range(30))
+        eventually(lambda: lag(mq, topic) == 0)
+
+
 def test_c8_partitions_are_shared_out_and_follow_members(url: str, mq: onemq.Client, topic: str) -> None:
     mq.topics.create(topic, 4)
 

@@ -97,7 +97,7 @@ class AsyncBroadcast:
             raise InvalidArgument("this broadcast has no handler: decorate a function with it, or iterate")
         if not self._tasks:
             handler = Handler(self._function, "", "auto", False, None, self._commit, self._hooks)
-            self._workers = workers_for(handler, self._concurrency, 1, None, lambda message: None)
+            self._workers = workers_for(handler, self._concurrency, 1, None)
             await self._begin(self._workers.offer)
 
     async def stop(self) -> None:

@@ -44,7 +44,6 @@ class AsyncConsumer:
         self._function: Callable[..., Any] | None = None
         self._subscription: Subscription | None = None
         self._workers: Workers | None = None
-        self._lanes: Lanes | None = None
         self._puller: Puller | None = None
         self._arrived: deque[Message] = deque()
         self._news: asyncio.Event | None = None
@@ -82,9 +81,8 @@ class AsyncConsumer:
             self._hooks,
         )
         lanes = Lanes(order) if order in ("partition", "key") else None
-        workers = workers_for(handler, settings.concurrency, settings.batch, lanes, self._tell_failure)
-        self._workers, self._lanes = workers, lanes
-        await self._subscribe(workers.offer, self._lost)
+        workers = self._workers = workers_for(handler, settings.concurrency, settings.batch, lanes)
+        await self._subscribe(workers.offer, self._lost, lanes)
 
     async def stop(self, timeout: Duration = STOP_SECONDS) -> None:
         """No new messages; handlers finish what they have in hand, what waits is given back, then it ends."""
@@ -161,7 +159,9 @@ class AsyncConsumer:
 
     # Inside.
 
-    async def _subscribe(self, deliver: Callable[[list[Message]], None], lost: Callable[[], None]) -> None:
+    async def _subscribe(
+        self, deliver: Callable[[list[Message]], None], lost: Callable[[], None], lanes: Lanes | None = None
+    ) -> None:
         settings = self.settings
         late_count = settings.credit // 2 if settings.acknowledge == "lazy" else 0
         subscription = Subscription(
@@ -172,6 +172,7 @@ class AsyncConsumer:
             settings.options(),
             settings.credit,
             late_count,
+            lanes,
             deliver,
             lost,
         )
@@ -185,19 +186,6 @@ class AsyncConsumer:
     def _lost(self) -> None:
         if self._workers is not None and self._subscription is not None:
             self._workers.lost(self._subscription.era)
-
-    def _tell_failure(self, message: Message) -> None:
-        """An ordered message failed: its lane opens again when the broker has heard of it."""
-        subscription, lanes = self._subscription, self._lanes
-        if subscription is None or lanes is None:
-            return
-        settlements = subscription.settlements
-
-        def tell() -> None:
-            settlements.flush()
-            subscription.link.ask(("PING",), lambda reply: lanes.opened(message))
-
-        settlements.on_loop(tell)
 
     def _take(self, messages: list[Message]) -> None:
         assert self._news is not None

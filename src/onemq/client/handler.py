@@ -58,8 +58,8 @@ class Handler:
 
     # On a thread.
 
-    def run(self, messages: list[Message]) -> bool:
-        """Handles one message, or a batch. Returns whether it went well."""
+    def run(self, messages: list[Message]) -> None:
+        """Handles one message, or a batch."""
         try:
             unit = Unit() if self._acknowledge == "transacted" else None
             with self._around(messages):
@@ -70,12 +70,10 @@ class Handler:
                 asyncio.run_coroutine_threadsafe(self.committed(closing), self.loop).result()
         except Exception as error:
             self.failed(messages, error)
-            return False
-        return True
 
     # On the loop.
 
-    async def run_async(self, messages: list[Message]) -> bool:
+    async def run_async(self, messages: list[Message]) -> None:
         """The same for an async function."""
         try:
             unit = Unit() if self._acknowledge == "transacted" else None
@@ -86,12 +84,10 @@ class Handler:
                 await self._commit(closing)
         except Exception as error:
             self.failed(messages, error)
-            return False
         except asyncio.CancelledError:
             for message in messages:
                 message.release()
             raise
-        return True
 
     def succeeded(self, message: Message, result: Any) -> Unit | None:
         """Acknowledges as it was asked for; what must be committed instead, if anything."""

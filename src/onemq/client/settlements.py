@@ -9,18 +9,21 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from onemq.client.connection import Connection, Word
 from onemq.client.link import Link
 from onemq.client.message import Message
+from onemq.client.ordered import Lanes
 from onemq.errors import Disconnected
 
 RECEIPTS_MAX = 1_000
 """Receipts in one command."""
 LATE_SECONDS = 1.0
 """How long lazy acknowledgements are gathered at most."""
+RETURNING = ("NACK", "RELEASE")
+"""Deeds after which the broker hands the message out again."""
 log = logging.getLogger("onemq.client")
 Deed = tuple[str, Message, int | None, str]
 """(NACK, REJECT, RELEASE or EXTEND; the message; a delay in ms; a reason)"""
@@ -29,8 +32,10 @@ Deed = tuple[str, Message, int | None, str]
 class Settlements:
     """Of one group on one topic."""
 
-    def __init__(self, topic: str, group: str, link: Link, late_count: int = 0) -> None:
+    def __init__(self, topic: str, group: str, link: Link, late_count: int = 0, lanes: Lanes | None = None) -> None:
         self._link = link
+        self._lanes = lanes
+        """Of an ordered consumer."""
         self._topic = topic
         self.group = group
         self._loop = asyncio.get_running_loop()
@@ -71,6 +76,8 @@ class Settlements:
     def _deed(self, what: str, message: Message, delay_ms: int | None, reason: str) -> None:
         if not message.is_settled:
             message.is_settled = True
+            if self._lanes is not None and what in RETURNING:
+                self._lanes.shut(message)
             self._deeds.append((what, message, delay_ms, reason))
             self._schedule(0)
 
@@ -111,7 +118,11 @@ class Settlements:
         unanswered, self._unanswered = self._unanswered, {}
         for words in unanswered.values():
             self._ask(connection, words)
-        self._deeds = deque(deed for deed in self._deeds if deed[0] == "REJECT")
+        for deed in _drained(self._deeds):
+            if deed[0] == "REJECT":
+                self._deeds.append(deed)
+            elif deed[0] in RETURNING:  # the broker gave it back by itself
+                self._opened([deed[1]])
         self._tell(connection)
 
     async def told(self) -> None:
@@ -142,15 +153,16 @@ class Settlements:
                     words += ["DELAY", delay_ms]
                 if reason:
                     words += ["REASON", reason]
-                self._ask(connection, tuple(words))
+                self._ask(connection, tuple(words), messages if what in RETURNING else ())
 
-    def _ask(self, connection: Connection, words: tuple[Word, ...]) -> None:
+    def _ask(self, connection: Connection, words: tuple[Word, ...], returned: Sequence[Message] = ()) -> None:
         self._number += 1
         number = self._number
         self._unanswered[number] = words
-        connection.ask(words, lambda reply: self._answered(number, words, reply))
+        connection.ask(words, lambda reply: self._answered(number, words, returned, reply))
 
-    def _answered(self, number: int, words: tuple[Word, ...], reply: Any) -> None:
+    def _answered(self, number: int, words: tuple[Word, ...], returned: Sequence[Message], reply: Any) -> None:
+        self._opened(returned)
         if isinstance(reply, Disconnected):
             if words[0] not in ("MQ.ACK", "MQ.REJECT"):  # the broker gave the messages back by itself
                 self._unanswered.pop(number, None)
@@ -160,6 +172,11 @@ class Settlements:
                 log.error("%s of group %r on %r failed: %s", words[0], self.group, self._topic, reply)
         if not self._unanswered:
             self._wake()
+
+    def _opened(self, messages: Sequence[Message]) -> None:
+        if self._lanes is not None:
+            for message in messages:
+                self._lanes.opened(message)
 
     def _wake(self) -> None:
         idle, self._idle = self._idle, []

@@ -13,6 +13,7 @@ from onemq.client.connection import Connection, Word
 from onemq.client.grouping import GroupSettings, ensure_group
 from onemq.client.link import Link
 from onemq.client.message import Message
+from onemq.client.ordered import Lanes
 from onemq.client.replies import mapping, raised
 from onemq.client.settlements import Settlements
 
@@ -33,11 +34,12 @@ class Subscription:
         options: tuple[Word, ...],
         credit: int,
         late_count: int,
+        lanes: Lanes | None,
         deliver: Callable[[list[Message]], None],
         lost: Callable[[], None],
     ) -> None:
         self.link = Link(address, self._up, self._pushed, self._down)
-        self.settlements = Settlements(topic, group, self.link, late_count)
+        self.settlements = Settlements(topic, group, self.link, late_count, lanes)
         self.era = 0
         """Counts connections: what came by an earlier one was given back."""
         self.member: str | None = None

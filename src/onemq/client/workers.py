@@ -7,7 +7,6 @@ import asyncio
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
 
 from onemq.client.handler import Handler
 from onemq.client.message import Message
@@ -20,15 +19,11 @@ STOP_LOOK_SECONDS = 0.01
 class Workers:
     """What both kinds share: what waits, what is in hand, and the order."""
 
-    def __init__(
-        self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None, tell: Callable[[Message], None]
-    ) -> None:
+    def __init__(self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None) -> None:
         self._handler = handler
         self._concurrency = concurrency
         self._batch = batch
         self._lanes = lanes
-        self._tell = tell
-        """Called when a message of an ordered consumer failed: it tells the broker, and then `Lanes.opened`."""
         self.in_hand: set[Message] = set()
         self._orphans: dict[tuple[int, int], Message] = {}
         """Those that were in hand when a connection was lost, by partition and offset."""
@@ -93,14 +88,11 @@ class Workers:
         if self._lanes is not None:
             self._continue(message)
 
-    def _finished(self, messages: list[Message], is_well: bool) -> None:
+    def _finished(self, messages: list[Message]) -> None:
         """A handler has ended; on any thread."""
         if self._lanes is not None:
             for message in messages:
-                if is_well:
-                    self._continue(message)
-                else:
-                    self._fail(message)
+                self._continue(message)
         self.in_hand.difference_update(messages)
 
     def _continue(self, message: Message) -> None:
@@ -108,12 +100,6 @@ class Workers:
         following = self._lanes.leave(message)
         if following is not None:
             self._queue([following])
-
-    def _fail(self, message: Message) -> None:
-        assert self._lanes is not None
-        for behind in self._lanes.shut(message):
-            behind.release()
-        self._tell(message)
 
     def _queue(self, messages: list[Message]) -> None:
         raise NotImplementedError
@@ -129,10 +115,8 @@ class Workers:
 class TaskWorkers(Workers):
     """For async functions."""
 
-    def __init__(
-        self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None, tell: Callable[[Message], None]
-    ) -> None:
-        super().__init__(handler, concurrency, batch, lanes, tell)
+    def __init__(self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None) -> None:
+        super().__init__(handler, concurrency, batch, lanes)
         self._waiting: deque[Message] = deque()
         self._sleeping: list[asyncio.Future[None]] = []
         loop = asyncio.get_running_loop()
@@ -162,14 +146,12 @@ class TaskWorkers(Workers):
             if (message.era < self.era or self._is_stopping) and self._is_void(message):
                 continue
             held.add(message)
-            is_well = True
             try:
                 result = await function(message)
                 closing = handler.succeeded(message, result)
                 if closing is not None:
                     await handler.committed(closing)
             except Exception as error:
-                is_well = False
                 handler.failed([message], error)
             except asyncio.CancelledError:
                 message.release()
@@ -177,7 +159,7 @@ class TaskWorkers(Workers):
             if self._lanes is None:
                 held.discard(message)
             else:
-                self._finished([message], is_well)
+                self._finished([message])
 
     async def _work(self) -> None:
         while True:
@@ -189,7 +171,8 @@ class TaskWorkers(Workers):
             self.in_hand.difference_update(void)
             messages = [message for message in messages if message not in void] if void else messages
             if messages:
-                self._finished(messages, await self._handler.run_async(messages))
+                await self._handler.run_async(messages)
+                self._finished(messages)
 
     def _give_back(self) -> None:
         while self._waiting:
@@ -206,10 +189,8 @@ class TaskWorkers(Workers):
 class ThreadWorkers(Workers):
     """For plain functions: they may block, so they never run on the loop."""
 
-    def __init__(
-        self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None, tell: Callable[[Message], None]
-    ) -> None:
-        super().__init__(handler, concurrency, batch, lanes, tell)
+    def __init__(self, handler: Handler, concurrency: int, batch: int, lanes: Lanes | None) -> None:
+        super().__init__(handler, concurrency, batch, lanes)
         self._waiting: queue.SimpleQueue[list[Message] | None] = queue.SimpleQueue()
         self._loop = handler.loop = asyncio.get_running_loop()
         work = self._work_plainly if handler.is_plain else self._work
@@ -236,19 +217,17 @@ class ThreadWorkers(Workers):
                 if (message.era < self.era or self._is_stopping) and self._is_void(message):
                     held.discard(message)
                     continue
-                is_well = True
                 try:
                     result = function(message)
                     closing = handler.succeeded(message, result)
                     if closing is not None:
                         asyncio.run_coroutine_threadsafe(handler.committed(closing), self._loop).result()
                 except Exception as error:
-                    is_well = False
                     handler.failed([message], error)
                 if self._lanes is None:
                     held.discard(message)
                 else:
-                    self._finished([message], is_well)
+                    self._finished([message])
 
     def _work(self) -> None:
         while (messages := self._waiting.get()) is not None:
@@ -257,7 +236,8 @@ class ThreadWorkers(Workers):
             self.in_hand.difference_update(void)
             messages = [message for message in messages if message not in void] if void else messages
             if messages:
-                self._finished(messages, self._handler.run(messages))
+                self._handler.run(messages)
+                self._finished(messages)
 
     def _give_back(self) -> None:
         while True:
@@ -276,9 +256,7 @@ class ThreadWorkers(Workers):
         return not alive
 
 
-def workers_for(
-    handler: Handler, concurrency: int, batch: int, lanes: Lanes | None, tell: Callable[[Message], None]
-) -> Workers:
+def workers_for(handler: Handler, concurrency: int, batch: int, lanes: Lanes | None) -> Workers:
     """The kind that fits the function."""
     kind = TaskWorkers if handler.is_async else ThreadWorkers
-    return kind(handler, concurrency, batch, lanes, tell)
+    return kind(handler, concurrency, batch, lanes)

@@ -220,7 +220,7 @@ class Groups(GroupTable):
             self._return(cursor, [offset], due_ms and self._stage.now_ms + due_ms, reason)
             if delay is None:
                 self.bury(cursor, offset, reason)
-        self._return_after(cursor, [offset for offset in held if offset in cursor.unacknowledged])
+        self._return_after(cursor, held)
         return failed
 
     def give_back(self, group: Group, number: int, offsets: Iterable[int]) -> int:
@@ -246,7 +246,8 @@ class Groups(GroupTable):
 
     def _return_after(self, cursor: Cursor, failed: list[int]) -> None:
         """In a group that keeps the order of partitions, what was handed out after a message that comes again comes
-        again after it; that does not count."""
+        again after it; that does not count. Also after one that became a dead letter by failing: the member knows
+        only that it failed, and lets go of those behind it in either case."""
         if failed and cursor.group.config.order == "partition":
             deliveries = cursor.unacknowledged.items()
             after = [offset for offset, each in deliveries if offset > failed[0] and each.member is not None]

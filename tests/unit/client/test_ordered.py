@@ -10,7 +10,7 @@ def message(offset: int, key: bytes | None = b"k", partition: int = 0) -> Messag
     return Message("topic", partition, offset, 1, 0, key, b"", None, None, 1, 1)
 
 
-def entered(lanes: Lanes, *messages: Message) -> list[Literal["now", "later", "back"]]:
+def entered(lanes: Lanes, *messages: Message) -> list[Literal["now", "later", "back", "gone"]]:
     return [lanes.enter(each) for each in messages]
 
 
@@ -39,14 +39,32 @@ def test_an_ordering_key_goes_before_the_key() -> None:
     assert Lanes("key").lane(ordered) == b"o"
 
 
-def test_when_one_fails_those_behind_it_and_on_their_way_go_back_until_the_broker_knows() -> None:
-    lanes = Lanes("key")
+def test_when_one_of_a_partition_fails_those_behind_it_and_on_their_way_are_gone_until_the_broker_knows() -> None:
+    lanes = Lanes("partition")
     first, second, third = message(0), message(1), message(2)
     entered(lanes, first, second)
-    assert lanes.shut(first) == [second]
-    assert entered(lanes, third) == ["back"]
+    lanes.shut(first)
+    assert entered(lanes, third) == ["gone"]
+    assert lanes.leave(first) is None
     lanes.opened(first)
     assert entered(lanes, message(0), message(1)) == ["now", "later"]
+
+
+def test_one_that_comes_again_waits_for_the_handler_that_gave_it_back() -> None:
+    lanes = Lanes("partition")
+    first, again = message(0), message(0)
+    entered(lanes, first)
+    lanes.shut(first)
+    lanes.opened(first)
+    assert entered(lanes, again) == ["later"]
+    assert lanes.leave(first) is again
+
+
+def test_of_a_key_nothing_is_dropped() -> None:
+    lanes = Lanes("key")
+    entered(lanes, message(0))
+    lanes.shut(message(0))
+    assert entered(lanes, message(1)) == ["back"]
 
 
 def test_after_a_lost_connection_what_is_handled_still_keeps_its_lane() -> None:
