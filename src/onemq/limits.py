@@ -82,6 +82,9 @@ HISTORY_MAX = 16
 REASON_CHARACTERS_MAX = 1024
 SCHEDULE_AHEAD_MS_MAX = 100 * 366 * 24 * 3600 * 1000
 """How far ahead a message can be scheduled: a hundred years."""
+SERIES_MAX = 100_000
+"""Scheduled messages that repeat."""
+CRON_CHARACTERS_MAX = 256
 FIRE_PER_TICK_MAX = 1_000
 """Timers that one tick works off before others get their turn."""
 SETTLE_ROUNDS_MAX = 1_000
@@ -95,6 +98,12 @@ ONCE_KEYS_MAX = 1_000_000
 """Keys of acknowledged messages that a group remembers; beyond it the oldest are forgotten."""
 EXPIRED_PER_ROUND_MAX = 1_000
 """Expired messages that one round of housekeeping makes dead letters."""
+SENT_ONCE_MS = 3 * 24 * 3600 * 1000
+"""How long an idempotency key is remembered unless its sender says otherwise."""
+SENT_ONCE_MS_MAX = 366 * 24 * 3600 * 1000
+"""How long it can be remembered at most."""
+SENT_ONCE_KEYS_MAX = 1_000_000
+"""Idempotency keys that a topic remembers; beyond them, those whose time would be up first are forgotten."""
 PRODUCER_BATCHES_REMEMBERED = 5
 """Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000

@@ -21,6 +21,8 @@ def fingerprint(core: Core) -> dict[str, Any]:
         "keys": _keys(core),
         "streams": streams_of(core),
         "halves": _halves(core),
+        "series": {id: each.row() for _, id in core.schedule.timers() if (each := core.schedule.series(id))},
+        "once": msgspec.msgpack.decode(msgspec.msgpack.encode(core.sent_once.dump())),
     }
 
 

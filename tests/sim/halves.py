@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from onemq.core.core import Core
 from onemq.message import TRANSACTION, Record, header
-from tests.sim.records import records_of
+from tests.sim.records import keeps_all, records_of
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -50,7 +50,11 @@ class HalfCalls:
             body = world.body()
             check_after_ms = random.choice([0, 5_000, 60_000])
             half = self._core.halves.add(name, group, topic, body, check_after_ms=check_after_ms)
-            self._added.setdefault(half.transaction, []).append((body, topic.id, world.turn + 1))
+            self.note(half.transaction, body, topic.id)
+
+    def note(self, name: str, body: bytes, topic_id: int) -> None:
+        """A half message was added."""
+        self._added.setdefault(name, []).append((body, topic_id, self._world.turn + 1))
 
     def _end(self) -> None:
         names = [each.name for each in self._core.halves.list()] + list(self._ended)[-2:]
@@ -116,13 +120,5 @@ class HalfCalls:
             committed = self._ended.get(name, (False, 0))[0]
             for body, topic_id, _ in added:
                 assert seen[body] <= committed, "seen twice" if committed else "seen, but never committed"
-                if committed and self._keeps_all(topic_id):
+                if committed and keeps_all(self._core, topic_id):
                     assert seen[body] == 1, "committed and lost"
-
-    def _keeps_all(self, topic_id: int) -> bool:
-        topic = self._core.topics.by_id(topic_id)
-        if topic is None:
-            return False
-        config = topic.config
-        dropping = config.retention_ms is not None or config.retention_bytes is not None or config.compact
-        return config.kind == "stream" and not dropping

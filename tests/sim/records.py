@@ -20,3 +20,13 @@ def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
             found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
             offset = header.next_offset
     return found
+
+
+def keeps_all(core: Core, topic_id: int) -> bool:
+    """Whether the topic is there and drops no message."""
+    topic = core.topics.by_id(topic_id)
+    if topic is None:
+        return False
+    config = topic.config
+    dropping = config.retention_ms is not None or config.retention_bytes is not None or config.compact
+    return config.kind == "stream" and not dropping

@@ -29,11 +29,12 @@ from onemq.errors import DiskFull, OneMQError
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import BatchBuilder
-from onemq.message import DUE, TRANSACTION, header
+from onemq.message import DUE, SERIES_ID, TRANSACTION, header
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
 from tests.sim.halves import HalfCalls
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
+from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_search
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 from tests.sim.trace import Acknowledged
@@ -99,6 +100,7 @@ class World:
         """Messages that a restart may take."""
         self.halves = HalfCalls(self)
         self.acknowledged = Acknowledged()
+        self.repeats = RepeatCalls(self)
         self.background: Later | None = None
         self.start()
 
@@ -291,8 +293,8 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call, self.search, self.trace],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3],
+             self.halves.call, self.search, self.trace, self.repeats.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -377,7 +379,8 @@ class World:
             found: list[Any] = []
             self.core.schedule.describe([(0, id)], found.extend)
             self.core.schedule.cancel(id)
-            self.cancelled[found[0].body] = self.turn + 1
+            if self.core.schedule.series(id) is None:
+                self.cancelled[found[0].body] = self.turn + 1
         else:
             self.core.schedule.move(id, self.now_ms + self.random.randint(0, DAY_MS))
 
@@ -541,6 +544,7 @@ class World:
         self.check_messages()
         self.streams.check_recovered()
         self.halves.check_recovered()
+        self.repeats.check_recovered()
 
     def forget_after(self, number: int) -> None:
         """What was sent in turns after this one never happened."""
@@ -551,6 +555,7 @@ class World:
         self.handout.forget_after(number)
         self.halves.forget_after(number)
         self.acknowledged.forget_after(number)
+        self.repeats.forget_after(number)
 
     def check_messages(self, forget: bool = True) -> None:
         """Exactly what was sent is there, in order and dense; only async messages may be lost to a power cut.
@@ -619,6 +624,7 @@ class World:
 
     def finish(self) -> None:
         """All timers fire, all groups are drained, and the books balance."""
+        self.repeats.cancel_all()
         for _ in range(20):
             self.trace()
         self.now_ms += 400 * DAY_MS
@@ -636,6 +642,7 @@ class World:
             self.run_background()
         assert len(self.core.schedule) == 0, "timers did not fire"
         self.halves.finish()
+        self.repeats.finish()
         self._balance()
 
     def _drain(self, group: Group) -> None:
@@ -671,8 +678,8 @@ class World:
                 for partition in topic.partitions:
                     for record in records_of(self.core, topic, partition.number):
                         due = header(record[4], DUE)
-                        if due is not None:
-                            assert record[1] >= int(due), "delivered early"
+                        assert due is None or record[1] >= int(due), "delivered early"
+                        if due is not None and header(record[4], SERIES_ID) is None:
                             assert record[3] is not None
                             bodies.append(record[3])
         assert len(bodies) == len(set(bodies)), "a scheduled message was delivered twice"

@@ -22,12 +22,14 @@ from onemq.core.receiving import Receiving
 from onemq.core.scan import Scans
 from onemq.core.schedule import Schedule
 from onemq.core.search import Searching
-from onemq.core.sending import ProducerSequence, Sending
+from onemq.core.sender import Sender
+from onemq.core.sending import Sending
+from onemq.core.sent_once import SentOnce
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
 from onemq.core.streams import Streams
 from onemq.core.sweep import Sweep
-from onemq.core.topics import Topics
+from onemq.core.topics import Topic, Topics
 from onemq.core.trace import Traces
 from onemq.core.tracing import Tracing
 from onemq.core.unit import Unit
@@ -35,12 +37,8 @@ from onemq.core.waiting import Waiting
 from onemq.errors import Corrupt, FolderError, InvalidArgument
 from onemq.limits import SETTLE_ROUNDS_MAX
 from onemq.log.engine import Done, Log
-from onemq.log.records import NO_HEADERS, encode_headers
-from onemq.message import Headers
 
 STATE_VERSION = 2
-TIMER = -1
-"""Stands for the partition of a message that is scheduled and has no place yet."""
 
 
 class Part(Protocol):
@@ -88,12 +86,15 @@ class Core:
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.halves = Halves(stage, self.topics, self.sending, self.reading)
+        self.sent_once = SentOnce(stage, self.topics)
+        self.send = Sender(stage, self.topics, self.sending, self.schedule, self.halves, self.sent_once).send
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
         self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
         self.tracing = Tracing(stage, self.topics, self.groups, self.sending)
+        self.sent_once.on_full = self._once_full
         self.waiting = Waiting()
         self.scans = Scans(self.topics)
         self.searching = Searching(log, self.topics, self.reading, self.scans)
@@ -112,7 +113,8 @@ class Core:
         self._unsettled: list[Partition] = []
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
-            self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves
+            self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
+            self.sent_once,
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -184,26 +186,6 @@ class Core:
             self.log.checkpoint(self.dump())
 
     # The everyday calls
-
-    def send(
-        self,
-        topic: str,
-        body: bytes,
-        key: bytes | None = None,
-        headers: Headers = (),
-        number: int | None = None,
-        deliver_at_ms: int | None = None,
-        persistent: bool = True,
-        producer: ProducerSequence | None = None,
-    ) -> tuple[int, int]:
-        """Sends a message. Returns (partition, offset), or (`TIMER`, timer id) if it is due later."""
-        found = self.topics.get(topic)
-        if deliver_at_ms is not None and deliver_at_ms > self.stage.now_ms:
-            if producer is not None:
-                raise InvalidArgument("an idempotent producer cannot schedule: a repetition would not be recognised")
-            return TIMER, self.schedule.add(found, deliver_at_ms, body, key, headers, number)
-        encoded = encode_headers(headers) if headers else NO_HEADERS
-        return self.sending.send(found, body, key, encoded, number, persistent, producer)
 
     def create_group(
         self, topic: str, name: str, start: Start, then: Callable[[], None] = lambda: None, **settings: Any
@@ -318,6 +300,9 @@ class Core:
 
     def _lost(self, kind: str, id: int, reason: str) -> None:
         self._on_trouble(f"{kind} message {id} cannot be delivered and is dropped: {reason}")
+
+    def _once_full(self, topic: Topic) -> None:
+        self._on_trouble(f"topic {topic.name!r} has too many idempotency keys: it forgets some before their time is up")
 
     def _given_up(self, name: str, reason: str) -> None:
         self._on_trouble(f"transaction {name!r} is rolled back: it {reason}")

@@ -29,6 +29,8 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     SCHEDULE         first id, due times                the messages lie at these offsets of the schedule
     UNSCHEDULE       ids                                fired or cancelled
     RESCHEDULE       id, due
+    SERIES           id, due, period or nil, cron expression or nil, time zone, how often or nil
+    SERIES_NEXT      came: [id, next due, how often still or nil]
     PRODUCER         id, epoch, name or nil, now
     PRODUCED         id, epoch, topic, partition, first sequence, last sequence, offset, now
     PRODUCERS_FORGET ids
@@ -43,6 +45,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_COMMIT      transaction                        its messages are to be moved
     HALF_MOVED       transaction, number of runs        these first ones of its messages are where they go
     HALF_END         transaction, committed, now
+    SENT_ONCE        topic, digest of a key, until, partition or place, offset, now
 
 Runs are flat pairs: first, last, first, last, ...
 The order keys of HOLD are hashes of 32 bits (0: none), the once keys digests of 16 bytes (empty: none); either list
@@ -74,6 +77,8 @@ ONCE = 27
 SCHEDULE = 30
 UNSCHEDULE = 31
 RESCHEDULE = 32
+SERIES = 33
+SERIES_NEXT = 34
 PRODUCER = 40
 PRODUCED = 41
 PRODUCERS_FORGET = 42
@@ -88,6 +93,7 @@ HALF_CHECK = 71
 HALF_COMMIT = 72
 HALF_MOVED = 73
 HALF_END = 74
+SENT_ONCE = 75
 
 
 def runs_of(offsets: Sequence[int]) -> list[int]:

@@ -136,18 +136,19 @@ class Parking:
             return headers
         return [*headers, (ID, id_of(self.partition.topic_id, 0, record).encode())]
 
-    def forward(self, record: Record, headers: HeaderList) -> None:
-        """Sends a message to its topic. What was taken is delivered: the topic's settings may have changed
-        since, and some of the headers are ours."""
+    def forward(self, record: Record, headers: HeaderList) -> bool:
+        """Sends a message to its topic, if that is still there. What was taken is delivered: the topic's settings
+        may have changed since, and some of the headers are ours."""
         topic = self._target(record)
         if topic is None:
             self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
-            return
+            return False
         number = _apart(record[4])[0].get(TARGET_PARTITION)
         wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
         order_key = header(record[4], ORDER_KEY)
         partition = topic.choose(record[2] if order_key is None else order_key, wanted)
         self._sending.put(partition, record[3], record[2], encode_headers(headers))
+        return True
 
     def target_name(self, record: Record) -> str:
         """The name of the topic that a message goes to."""

@@ -1,23 +1,27 @@
-"""The schedule: messages that are due later.
+"""The schedule: messages that are due later, once or again and again.
 
 A scheduled message lies in an internal topic until its time comes; then it is appended to its target
 and marked as done, in one set. Its offset there is the id of its timer. In memory a timer is a few
 bytes in a wheel, and a bit that says whether it is done.
+
+The message of a series stays where it lies, and so its timer keeps its id: each time a copy of it goes to the
+target as a message of its own, and the next time is set, in one set.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from onemq.core.entries import RESCHEDULE, SCHEDULE, UNSCHEDULE
+from onemq.core.entries import RESCHEDULE, SCHEDULE, SERIES, SERIES_NEXT, UNSCHEDULE
 from onemq.core.parking import Parking
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending
+from onemq.core.series import Repeat, Series
 from onemq.core.stage import Stage
 from onemq.core.topics import SCHEDULE_NAME, Topic, Topics
 from onemq.core.wheel import Wheel
-from onemq.errors import InvalidArgument, NotFound
-from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX
-from onemq.message import DUE, Headers, Record, header
+from onemq.errors import InvalidArgument, NotFound, TooLarge
+from onemq.limits import FIRE_PER_TICK_MAX, SCHEDULE_AHEAD_MS_MAX, SERIES_MAX
+from onemq.message import DUE, ID, SERIES_ID, Headers, Record, header
 
 _RETRY_MS = 1_000
 
@@ -30,6 +34,11 @@ class Scheduled(NamedTuple):
     topic: str
     key: bytes | None
     body: bytes
+    every_ms: int | None = None
+    cron: str | None = None
+    zone: str | None = None
+    left: int | None = None
+    """How often it is still to come, if it repeats and not for ever."""
 
 
 class Schedule:
@@ -43,7 +52,8 @@ class Schedule:
         """Where the messages lie. It tells of those that are due and cannot be delivered."""
         self._wheel = Wheel()
         self._moved: dict[int, int] = {}
-        """Timers that were rescheduled -> when they are due now."""
+        """Timers that were rescheduled, or came before -> when they are due now."""
+        self._series: dict[int, Series] = {}
         self._firing: set[int] = set()
 
     def __len__(self) -> int:
@@ -54,16 +64,37 @@ class Schedule:
         return self.parking.is_live(id)
 
     def add(
-        self, topic: Topic, due_ms: int, body: bytes, key: bytes | None, headers: Headers, number: int | None
+        self,
+        topic: Topic,
+        due_ms: int | None,
+        body: bytes,
+        key: bytes | None,
+        headers: Headers,
+        number: int | None,
+        repeat: Repeat | None = None,
     ) -> int:
-        """Schedules a message for a topic; returns the id of its timer."""
+        """Schedules a message for a topic; returns the id of its timer. One that repeats comes first at the time
+        given, or after one period, or when its cron expression says so, but not before the time given."""
+        if repeat is not None:
+            due_ms = self._first_ms(repeat, due_ms)
+        assert due_ms is not None
         self.check_due(due_ms)
         self.parking.check(topic, body, key, headers, number)
         id = self.parking.put(topic, body, key, headers, number, due_ms)
-        entry = (SCHEDULE, id, [due_ms])
-        self._apply_schedule(entry)
+        if repeat is None:
+            entry: tuple[object, ...] = (SCHEDULE, id, [due_ms])
+            self._apply_schedule(entry)
+        else:
+            entry = (SERIES, id, *Series(due_ms, repeat, repeat.times).row())
+            self._apply_series(entry)
         self._stage.entry(entry, topic.sync)
         return id
+
+    def _first_ms(self, repeat: Repeat, not_before_ms: int | None) -> int:
+        repeat.check()
+        if len(self._series) >= SERIES_MAX:
+            raise TooLarge(f"there are {SERIES_MAX} repeated messages, as many as there can be: cancel some")
+        return repeat.first_ms(self._stage.now_ms, not_before_ms)
 
     def cancel(self, id: int) -> None:
         """The message will never be delivered. Raises `NotFound` if it was, or never was scheduled."""
@@ -89,15 +120,16 @@ class Schedule:
                 last = due_ms, id
                 yield due_ms, id
 
+    def series(self, id: int) -> Series | None:
+        """What repeats the message of a timer, if it repeats."""
+        return self._series.get(id)
+
     def describe(self, timers: list[tuple[int, int]], then: Callable[[list[Scheduled]], None]) -> None:
         """The messages of some timers."""
         dues = {id: due_ms for due_ms, id in timers}
 
         def found(records: list[Record]) -> None:
-            rows = [
-                Scheduled(record[0], dues[record[0]], self.parking.target_name(record), record[2], record[3] or b"")
-                for record in records
-            ]
+            rows = [self._described(record, dues[record[0]]) for record in records]
             then(sorted(rows, key=lambda row: (row.due_ms, row.id)))
 
         self._reading.records_at(self.parking.partition, sorted(dues), found)
@@ -108,7 +140,7 @@ class Schedule:
         def found(records: list[Record]) -> None:
             for record in records:
                 due_ms = self._moved.get(id) or int(header(record[4], DUE) or 0)
-                then(Scheduled(id, due_ms, self.parking.target_name(record), record[2], record[3] or b""))
+                then(self._described(record, due_ms))
                 return
             then(None)
 
@@ -116,6 +148,16 @@ class Schedule:
             self._reading.records_at(self.parking.partition, [id], found)
         else:
             then(None)
+
+    def _described(self, record: Record, due_ms: int) -> Scheduled:
+        id, _, key, body, _ = record
+        plain = Scheduled(id, due_ms, self.parking.target_name(record), key, body or b"")
+        series = self._series.get(id)
+        if series is None:
+            return plain
+        repeat = series.repeat
+        zone = repeat.zone if repeat.cron is not None else None
+        return plain._replace(every_ms=repeat.every_ms, cron=repeat.cron, zone=zone, left=series.left)
 
     def tick(self, now_ms: int) -> int | None:
         """Delivers what is due. Returns when to come again."""
@@ -136,19 +178,44 @@ class Schedule:
         def found(records: dict[int, Record]) -> None:
             self._firing.difference_update(ids)
             due = [id for id in ids if self._is_due(id)]  # not cancelled or moved meanwhile
-            for id in due:
-                if id in records:
-                    self._deliver(records[id])
+            delivered = {id for id in due if id in records and self._deliver(records[id])}
             if due:
-                self._unschedule(due)
+                self._fired(due, delivered)
 
         self.parking.take(ids, found)
 
-    def _deliver(self, record: Record) -> None:
-        headers = self.parking.headers_of(record)
-        if record[0] in self._moved:
-            headers = [(DUE, b"%d" % self._moved[record[0]]) if each[0] == DUE else each for each in headers]
-        self.parking.forward(record, self.parking.identified(record, headers))
+    def _deliver(self, record: Record) -> bool:
+        id, parking = record[0], self.parking
+        headers = parking.headers_of(record)
+        if id in self._moved:
+            headers = [(DUE, b"%d" % self._moved[id]) if each[0] == DUE else each for each in headers]
+        if id in self._series:
+            headers = [each for each in headers if each[0] != ID]
+            return parking.forward(record, [*headers, (SERIES_ID, parking.message_id(id).encode())])
+        return parking.forward(record, parking.identified(record, headers))
+
+    def _fired(self, ids: list[int], delivered: set[int]) -> None:
+        """Timers came: they are done, or have their next time. A series that leads nowhere ends."""
+        following: list[tuple[int, int, int | None]] = []
+        for id in delivered & self._series.keys() if self._series else ():
+            left, next_ms = self._series[id].left, self._following_ms(id)
+            if next_ms is not None:
+                following.append((id, next_ms, None if left is None else left - 1))
+        again = {id for id, _, _ in following}
+        done = [id for id in ids if id not in again] if again else ids
+        if done:
+            self._unschedule(done)
+        if following:
+            entry = (SERIES_NEXT, sorted(following))
+            self._apply_next(entry)
+            self._stage.entry(entry, sync=True)
+
+    def _following_ms(self, id: int) -> int | None:
+        try:
+            return self._series[id].following_ms(self._stage.now_ms)
+        except InvalidArgument as problem:  # its time zone was taken from the machine
+            self.parking.on_lost(id, problem.text)
+            return None
 
     def _check_live(self, id: int) -> None:
         if not self.is_live(id):
@@ -173,6 +240,7 @@ class Schedule:
         for id in entry[1]:
             self.parking.done(id)
             self._moved.pop(id, None)
+            self._series.pop(id, None)
             self._firing.discard(id)
 
     def _apply_reschedule(self, entry: Any) -> None:
@@ -181,6 +249,18 @@ class Schedule:
             self._wheel.discard(self._moved[id], id)
         self._moved[id] = due_ms
         self._wheel.add(due_ms, id)
+        if id in self._series:
+            self._series[id].due_ms = due_ms
+
+    def _apply_series(self, entry: Any) -> None:
+        _, id, *row = entry
+        series = self._series[id] = Series.from_row(row)
+        self._apply_schedule((SCHEDULE, id, [series.due_ms]))
+
+    def _apply_next(self, entry: Any) -> None:
+        for id, due_ms, left in entry[1]:
+            self._apply_reschedule((RESCHEDULE, id, due_ms))
+            self._series[id].left = left
 
     def appliers(self) -> dict[int, Callable[[Any], None]]:
         """What applies each kind of entry."""
@@ -188,18 +268,24 @@ class Schedule:
             SCHEDULE: self._apply_schedule,
             UNSCHEDULE: self._apply_unschedule,
             RESCHEDULE: self._apply_reschedule,
+            SERIES: self._apply_series,
+            SERIES_NEXT: self._apply_next,
         }
 
     def dump(self) -> object:
         """For the snapshot."""
         parking = self.parking
-        return [parking.end, self._wheel.dump(), parking.dump_done(), list(self._moved.items()), list(self._firing)]
+        series = [[id, *each.row()] for id, each in self._series.items()]
+        moved = list(self._moved.items())
+        return [parking.end, self._wheel.dump(), parking.dump_done(), moved, list(self._firing), series]
 
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
-        end, wheel, done, moved, firing = state
+        end, wheel, done, moved, firing, *later = state
         self.parking.load(end, done)
         self._wheel = Wheel.load(wheel)
         self._moved = dict(moved)
         for id in firing:
             self._wheel.add(0, id)
+        for id, *row in later[0] if later else ():
+            self._series[id] = Series.from_row(row)

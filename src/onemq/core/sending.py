@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from onemq.core.foreign import checked_records
 from onemq.core.partition import Partition
+from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
@@ -65,8 +66,8 @@ class Sending:
         persistent: bool = True,
         producer: ProducerSequence | None = None,
     ) -> tuple[int, int]:
-        """Stages one message. Returns (partition, offset). Raises `TooLarge`, `DiskFull`, and what the
-        producer's sequence gives rise to."""
+        """Stages one message. Returns (partition, offset), as a `Duplicate` if it is there already. Raises
+        `TooLarge`, `DiskFull`, and what the producer's sequence gives rise to."""
         # Paid for every message: what the checks would find is looked at here, and they tell.
         stage = self._stage
         if self.refusal is not None or stage.refusal is not None:
@@ -77,7 +78,7 @@ class Sending:
             if number is None and len(topic.partitions) > 1:
                 raise InvalidArgument("an idempotent producer must name the partition: sequences count in each of them")
             partition = topic.choose(key, number)
-            return partition.number, self._send_once(topic, partition, body, key, headers, persistent, producer)
+            return self._send_once(topic, partition, body, key, headers, persistent, producer)
         partitions = topic.partitions
         partition = partitions[0] if number is None and len(partitions) == 1 else topic.choose(key, number)
         if partition.identify is not None:
@@ -173,14 +174,14 @@ class Sending:
         headers: bytes,
         persistent: bool,
         producer: ProducerSequence,
-    ) -> int:
+    ) -> tuple[int, int]:
         id, epoch, sequence = producer
         known = self._producers.repeated(id, epoch, topic.id, partition.number, sequence, sequence)
         if known is not None:
-            return known
+            return Duplicate(partition.number, known)
         if partition.identify is not None:
             headers = _identified(partition, headers)
         self._stage.message(partition)
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent)
         self._producers.produced(id, epoch, topic.id, partition.number, sequence, sequence, offset, partition.sync)
-        return offset
+        return partition.number, offset

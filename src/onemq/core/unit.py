@@ -7,6 +7,7 @@ goes to a sync topic, what goes to async topics survives with it.
 from typing import TYPE_CHECKING, NamedTuple
 
 from onemq.core.group import Group
+from onemq.core.placed import Placed
 from onemq.core.sending import check_size
 from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import TURN_BYTES_MAX
@@ -64,7 +65,7 @@ class Unit:
         self._grow(len(offsets) * _OFFSET_BYTES)
         self._done.append((group, number, offsets))
 
-    def commit(self) -> list[tuple[int, int]]:
+    def commit(self) -> list[Placed]:
         """All of it happens now. Returns (partition, offset) of each message, or (-1, timer) of a scheduled one.
 
         Raises if a topic or group is gone or has changed, or nothing may be written; then nothing has

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from onemq.core.core import TIMER
+from onemq.core.placed import TIMER
 from onemq.core.redelivery import DELAY_LEVELS
 from onemq.core.schedule import Scheduled
 from onemq.core.topics import SCHEDULE_NAME

@@ -2,7 +2,7 @@
 
 import pytest
 
-from onemq.core.core import TIMER
+from onemq.core.placed import TIMER
 from onemq.core.start import FIRST
 from onemq.errors import Corrupt, DiskFull, InvalidArgument, TooLarge
 from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, read_header, walk

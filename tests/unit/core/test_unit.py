@@ -2,8 +2,8 @@
 
 import pytest
 
-from onemq.core.core import TIMER
 from onemq.core.group import Group
+from onemq.core.placed import TIMER
 from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.errors import DiskFull, InvalidArgument, NotFound, OneMQError, TooLarge

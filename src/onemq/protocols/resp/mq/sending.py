@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from onemq.core.core import TIMER, Core
+from onemq.core.core import Core
+from onemq.core.placed import TIMER
 from onemq.core.redelivery import DELAY_LEVELS
 from onemq.core.sending import ProducerSequence, check_size
 from onemq.core.topics import SCHEDULE_NAME, Topic
