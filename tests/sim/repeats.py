@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from onemq.core.core import Core
 from onemq.core.placed import HALF, Placed
 from onemq.core.sender import InTransaction
+from onemq.core.topics import Topic
 from onemq.message import DUE, SERIES_ID, header
 from tests.sim.records import keeps_all, records_of
 
@@ -31,6 +32,7 @@ class RepeatCalls:
         """Body -> how often it must have come."""
         self._keys: dict[tuple[int, bytes], tuple[Placed, int, int, bytes]] = {}
         """(topic, key) -> (place, until, turn, body)"""
+        self._doubtful: set[tuple[int, bytes]] = set()
 
     @property
     def _core(self) -> Core:
@@ -63,6 +65,7 @@ class RepeatCalls:
         topic, key, body = world.any_topic(), b"key %d" % random.randint(0, 5), world.body()
         if topic is None:
             return
+        doubtful = self._forget_old(topic.id, key)
         known = self._keys.get((topic.id, key))
         roll = random.random()
         if roll < 0.6:
@@ -72,11 +75,25 @@ class RepeatCalls:
             placed = core.send(topic.name, body, deliver_at_ms=due_ms, once_key=key, once_ms=WINDOW_MS)
         else:
             placed = core.send(topic.name, body, once_key=key, once_ms=WINDOW_MS, transaction=InTransaction("once"))
-        is_known = known is not None and known[1] > world.now_ms
-        assert placed.duplicate == is_known, "a key that was forgotten" if is_known else "a key that nobody used"
-        if known is not None and is_known:
+        if known is not None:
+            assert placed.duplicate, "a key that was forgotten"
             assert placed == known[0], "a repetition has another place"
-            return
+        elif placed.duplicate:
+            assert doubtful, "a key that nobody used"
+        else:
+            self._sent(topic, key, placed, body)
+
+    def _forget_old(self, topic_id: int, key: bytes) -> bool:
+        """Forgets the keys whose time was up once. If the clock went back since then, the broker may know them
+        still: says whether it may know this one."""
+        old = {place for place, each in self._keys.items() if each[1] <= self._world.now_ms}
+        self._doubtful |= old
+        for place in old:
+            del self._keys[place]
+        return (topic_id, key) in self._doubtful
+
+    def _sent(self, topic: Topic, key: bytes, placed: Placed, body: bytes) -> None:
+        world, core = self._world, self._core
         self._keys[topic.id, key] = (placed, world.now_ms + WINDOW_MS, world.turn + 1, body)
         if placed.partition >= 0:
             world.note(topic, placed.partition, placed.offset, body, sure=False)
@@ -91,10 +108,11 @@ class RepeatCalls:
         self._keys = {key: each for key, each in self._keys.items() if each[2] <= number}
 
     def check_recovered(self) -> None:
-        """A key is remembered if and only if its message is there."""
-        for (topic_id, key), (placed, until_ms, _, _) in self._keys.items():
+        """A key is remembered together with its message."""
+        self._forget_old(0, b"")
+        for (topic_id, key), (placed, *_) in self._keys.items():
             topic = self._core.topics.by_id(topic_id)
-            if topic is not None and until_ms > self._world.now_ms:
+            if topic is not None:
                 assert self._core.sent_once.find(topic, key) == placed
                 if placed.partition >= 0:
                     assert topic.partitions[placed.partition].end > placed.offset, "a key without its message"
