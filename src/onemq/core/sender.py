@@ -115,6 +115,6 @@ def _check_together(is_due_later: bool, is_half: bool, producer: ProducerSequenc
         raise InvalidArgument("a half message goes to its topic when it is committed: it cannot be due later or repeat")
     if producer is not None:
         raise InvalidArgument(
-            "an idempotent producer sends now: a repetition of what is due later, or half, would not be recognised; "
+            "an idempotent producer cannot schedule, nor send half messages: a repetition would not be recognised; "
             "use an idempotency key"
         )
