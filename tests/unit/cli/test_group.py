@@ -7,12 +7,17 @@ def test_a_group_is_made_shown_changed_and_deleted(shell: Shell) -> None:
     """E5"""
     shell.ok("send", "orders", "x")
     shell.ok("group", "create", "orders", "points", "--from", "last", "--retry", "backoff 1s 2 1m 6", "--dead", "bad",
-             "--lease", "30s")  # fmt: skip
+             "--lease", "30s", "--filter", "tag = 'paid'", "--order", "key", "--assign", "hash", "--once", "header:n",
+             "--once-within", "1d")  # fmt: skip
     facts = shell.json("group", "show", "orders", "points")
     assert (facts["retry"], facts["dead"], facts["lease"], facts["lag"]) == ("backoff 1s 2 1m 6", "bad", "30s", 0)
-    shell.ok("group", "alter", "orders", "points", "--retry", "ladder", "--lease", "none")
+    assert [facts[name] for name in ("filter", "order", "assign", "once", "once_within")] == [
+        "tag = 'paid'", "key", "hash", "header n", "1d",
+    ]  # fmt: skip
+    shell.ok("group", "alter", "orders", "points", "--retry", "ladder", "--lease", "none", "--filter", "paid || new",
+             "--once", "none")  # fmt: skip
     facts = shell.json("group", "show", "orders", "points")
-    assert (facts["retry"], facts["lease"]) == ("ladder", "none")
+    assert (facts["retry"], facts["lease"], facts["filter"], facts["once"]) == ("ladder", "none", "paid || new", "none")
     assert [row["name"] for row in shell.json("group", "list", "orders")] == ["points"]
     assert shell.ok("group", "list", "orders").splitlines()[1].split()[:2] == ["points", "0"]
     assert shell.json("group", "delete", "orders", "points", "--yes") == {"deleted": 1}

@@ -6,10 +6,12 @@ from tests.unit.cli.helpers import Shell
 def test_a_topic_is_made_shown_changed_and_deleted(shell: Shell) -> None:
     """E5"""
     assert shell.ok("topic", "create", "orders", "--partitions", "2", "--retention", "7d", "--flush", "async",
-                    "--compact", "--max-bytes", "1MiB") == "topic orders is there\n"  # fmt: skip
+                    "--compact", "--max-bytes", "1MiB", "--expires", "1h", "--expired", "dead",
+                    ) == "topic orders is there\n"  # fmt: skip
     facts = shell.json("topic", "show", "orders")
     assert (facts["name"], facts["partitions"], facts["retention"], facts["flush"]) == ("orders", 2, "7d", "async")
     assert (facts["compact"], facts["max_bytes"], facts["offsets"]) == (True, 1 << 20, [[0, 0], [0, 0]])
+    assert (facts["expires"], facts["expired"]) == ("1h", "dead")
     shell.ok("topic", "alter", "orders", "--partitions", "3", "--retention", "none", "--no-compact")
     facts = shell.json("topic", "show", "orders")
     assert (facts["partitions"], facts["retention"], facts["compact"]) == (3, "none", False)
