@@ -59,7 +59,7 @@ def test_the_page_knows_every_command() -> None:
     import typer
 
     names = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    assert {name for name in names if f"onemq {name}" not in PAGE} <= {"log", "version", "search", "trace"}
+    assert {name for name in names if f"onemq {name}" not in PAGE} <= {"log", "version", "trace"}
 
 
 def test_a_program_reads_json() -> None:

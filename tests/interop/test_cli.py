@@ -107,7 +107,7 @@ def test_a_broker_is_measured_and_nothing_is_left_behind(broker: Serve) -> None:
     options = ("--count", "1000", "--partitions", "2", "--rate", "500", "--seconds", "0.2")
     shown = json.loads(onemq(broker, "bench", *options, "--json"))
     assert [(step["step"], step["messages"]) for step in shown["steps"]] == [
-        ("send", 1000), ("receive", 1000), ("send to receive", 100),
+        ("send", 1000), ("receive", 1000), ("end to end", 100),
     ]  # fmt: skip
     assert all(step["per_second"] > 0 for step in shown["steps"])
     assert onemq(broker, "bench", "--count", "10", "--seconds", "0").splitlines()[0].split()[:2] == ["step", "messages"]

@@ -159,7 +159,7 @@ async def _steady(mq: "Client", topic: str, size: int, rate: int, count: int) ->
                 await producer.send_async(topic, _SENT_AT.pack(time.perf_counter()).ljust(size, b"\0"))
             async with _patience():
                 await receiving
-    return _result("send to receive", count, size, time.perf_counter() - begun, took_ms)
+    return _result("end to end", count, size, time.perf_counter() - begun, took_ms)
 
 
 def _note(took_ms: list[float], sent_at: float, pending: object) -> None:

@@ -18,6 +18,7 @@ TIMES = frozenset(("at", "born", "due", "expires", "failed", "handed", "idle_sin
 """Facts that are milliseconds since 1970."""
 BODY_CHARACTERS_MAX = 80
 _WIDTH_WITHOUT_TERMINAL = 10_000
+_NUMBERS = (int, float, type(None))
 
 
 def show_table(rows: Sequence[Facts], columns: Sequence[str], as_json: bool) -> None:
@@ -35,7 +36,7 @@ def show_table(rows: Sequence[Facts], columns: Sequence[str], as_json: bool) -> 
     shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
     table = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, show_edge=False)
     for name in shown:
-        is_number = all(type(row.get(name)) is int for row in rows) and name not in TIMES
+        is_number = all(type(row.get(name)) in _NUMBERS for row in rows) and name not in TIMES
         table.add_column(name.replace("_", " "), justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*(Text(_cell(name, row.get(name))) for name in shown))

@@ -39,6 +39,6 @@ def trace(
     url: Url = DEFAULT_URL,
     as_json: Json = False,
 ) -> None:
-    """Shows a message and what happened to it. The topic must have been made with --trace."""
+    """Shows a message, how it is with each group now, and in a topic with --trace what happened to it."""
     with Broker(url) as broker:
         show_facts(broker.ask("MQ.TRACE", topic, id_), as_json)
