@@ -6,6 +6,7 @@ days is there as well (tracing.py).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -178,7 +179,7 @@ class Following:
             trace.offset = trace.record[0]
             trace.events += events_of_record(trace.record)
         elif topic_id == self._topic.id and number < len(self._topic.partitions):
-            if offset >= self._topic.partitions[number].end:
+            if offset >= self._topic.partitions[number].end or self._is_another(number, offset):
                 self._finish(NotFound(f"there is no message {trace.id} in topic {trace.topic!r}"))
                 return
             trace.partition, trace.offset = number, offset
@@ -192,6 +193,13 @@ class Following:
         known = [name for name in dict.fromkeys(names.values()) if self._traces.topics.find(name) is not None]
         self._dead_topics = [name for name in known if name != self._topic.name]
         self._next_dead_topic()
+
+    def _is_another(self, number: int, offset: int) -> bool:
+        """Whether a message lies at the place of the id that has another one, because it came from elsewhere."""
+        there: list[Record] = []
+        with suppress(Corrupt):
+            self._traces.reading.records_at(self._topic.partitions[number], [offset], there.extend)
+        return bool(there)
 
     def _look_at_origin(self, topic_id: int, number: int, offset: int) -> None:
         """A message that was stored elsewhere first, in a topic of the broker's own, waited there."""

@@ -234,6 +234,7 @@ def test_a_scheduled_message_is_traced_before_and_after_it_is_due(broker: Broker
     assert (before.record, before.offset, before.events[0].due_ms) == (None, None, NOW_MS + 5_000)
     broker.pass_ms(5_000)
     assert told(trace(broker, id=id)) == [(0, "scheduled", None), (5, "fired", None), (5, "stored", None)]
+    assert isinstance(trace(broker).error, NotFound)  # at that place lies a message with another id
 
 
 def test_a_message_of_a_transaction_tells_when_that_was_committed(broker: Broker) -> None:
