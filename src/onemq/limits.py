@@ -145,3 +145,12 @@ TRANSACTIONS_ENDED_MAX = 100_000
 """Ended transactions whose outcome is remembered; the oldest are forgotten first."""
 TRANSACTIONS_ENDED_MS = 24 * 3600 * 1000
 """How long it is remembered."""
+
+# Priorities.
+LANE_STREAK_MAX = 16
+"""Messages that a group gets from higher lanes in a row while lower ones wait; then the oldest of all gets its turn."""
+LANE_MESSAGES_MAX = 10_000_000
+"""Messages of other than the default priority that a partition knows, 8 bytes each. More are stored, but handed out
+like those of the default priority."""
+LANE_MESSAGES_KEPT = 10_000
+"""So many of them a partition knows although all groups have passed them, for groups that go back or come later."""

@@ -50,6 +50,8 @@ TRANSACTION = b"_tx"
 DEAD = b"_dead"
 """Why, whence and after what history a message became a dead letter: JSON."""
 
+RESERVED = frozenset(value for value in list(vars().values()) if isinstance(value, bytes))
+"""All reserved header names: every constant above."""
 
 PRIORITY_DEFAULT = 4
 PRIORITY_MAX = 9

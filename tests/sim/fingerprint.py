@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from onemq.core.core import Core
+from onemq.core.partition import Partition
 from onemq.core.topics import Topic
 from tests.sim.records import records_of
 from tests.sim.streams import after_power_cut_of, streams_of
@@ -34,18 +35,28 @@ def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
         topics[name] = topic
         if topic["config"].flush == "async" and found and len(found.partitions) == len(topic["ends"]):
             ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
+            lanes = [_cut_lanes(each, end) for each, end in zip(topic["lanes"], ends, strict=True)]
             cut = {
                 key: group | {"cursors": _cut(group["cursors"], ends), "locks": _cut_locks(group["locks"], ends)}
                 for key, group in topic["groups"].items()
             }
-            topics[name] = topic | {"ends": ends, "groups": cut}
+            topics[name] = topic | {"ends": ends, "groups": cut, "lanes": lanes}
     return state | {"topics": topics, "streams": after_power_cut_of(state["streams"], core)}
+
+
+def _cut_lanes(lanes: dict[int, list[int]], end: int) -> dict[int, list[int]]:
+    cut = {priority: [offset for offset in lane if offset < end] for priority, lane in lanes.items()}
+    return {priority: lane for priority, lane in cut.items() if lane}
 
 
 def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
     return [
-        (min(next_offset, end), {offset: each for offset, each in deliveries.items() if offset < end})
-        for (next_offset, deliveries), end in zip(cursors, ends, strict=True)
+        (
+            min(next_offset, end),
+            {offset: each for offset, each in deliveries.items() if offset < end},
+            [offset for offset in waiting if offset < end],
+        )
+        for (next_offset, deliveries, waiting), end in zip(cursors, ends, strict=True)
     ]
 
 
@@ -74,17 +85,29 @@ def _topic(topic: Topic) -> dict[str, Any]:
         "config": topic.config,
         "starts": [partition.start for partition in topic.partitions],
         "ends": [partition.end for partition in topic.partitions],
+        "lanes": [lanes_of(partition) for partition in topic.partitions],
         "groups": {
             group.name: {
                 "config": group.config,
                 "members": {member.name: (member.leased, member.attributes) for member in group.members.values()},
                 "locks": group.locks.dump() if group.locks is not None else None,
                 "once": group.once_keys.dump() if group.once_keys is not None else None,
-                "cursors": [(cursor.next, _deliveries(cursor)) for cursor in group.cursors],
+                "cursors": [(cursor.next, _deliveries(cursor), _waiting(cursor)) for cursor in group.cursors],
             }
             for group in topic.groups.values()
         },
     }
+
+
+def lanes_of(partition: Partition) -> dict[int, list[int]]:
+    """The offsets of each priority that the partition knows."""
+    return {priority: lane.tolist() for priority, lane in partition.lanes or ()}
+
+
+def _waiting(cursor: Any) -> list[int]:
+    """What of the lanes was not handed out."""
+    lanes = cursor.partition.lanes or ()
+    return sorted(offset for priority, lane in lanes for offset in lane if offset >= cursor.lanes.of(priority))
 
 
 def _deliveries(cursor: Any) -> dict[int, Any]:

@@ -273,7 +273,7 @@ def check_cursor(cursor: Cursor) -> None:
         assert offset < max(cursor.next, cursor.high) <= partition.end
     assert ghosts.keys() <= cursor.unacknowledged.keys(), "a ghost of what is not in flight"
     assert cursor.last <= cursor.next <= partition.end
-    assert cursor.low == min([each for each in cursor.unacknowledged if each not in ghosts] + [cursor.next])
+    assert cursor.low == min([each for each in cursor.unacknowledged if each not in ghosts] + [cursor.fresh_low])
 
 
 # The state

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from onemq.core import housekeeping
+from onemq.core import housekeeping, ranking
 from onemq.core.admission import EXPIRED
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
@@ -29,10 +29,11 @@ from onemq.errors import DiskFull, OneMQError
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import BatchBuilder
-from onemq.message import DUE, SERIES_ID, TRANSACTION, header
+from onemq.message import DUE, PRIORITY_DEFAULT, SERIES_ID, TRANSACTION, header
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
 from tests.sim.halves import HalfCalls
+from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_search
@@ -41,6 +42,7 @@ from tests.sim.trace import Acknowledged
 
 DAY_MS = 24 * 3600 * 1000
 housekeeping.CLEAN_MESSAGES_MIN = 5
+ranking.LANE_MESSAGES_KEPT = 5
 
 
 class Later:
@@ -98,6 +100,7 @@ class World:
         self.handout = HandOutChecks(self)
         self.fleeting: set[tuple[int, int, int]] = set()
         """Messages that a restart may take."""
+        self.handed = Handed(self)
         self.halves = HalfCalls(self)
         self.acknowledged = Acknowledged()
         self.repeats = RepeatCalls(self)
@@ -125,6 +128,9 @@ class World:
         self.core.restore(self.now_ms)
         self.note_done()
         self.check_recovered()
+        self.handed.watch()
+        if self.power_cut:
+            self.handed.cut(self.history[-1].number)
         self.core.resume()
         self.flush()
 
@@ -221,6 +227,7 @@ class World:
         self.core.groups.release_all()
         self.core.waiting.release_all()
         self.core._build()
+        self.handed.watch()
         self.core.restore(self.now_ms)
         self.note_done()
         self.forget_after(last.number)
@@ -303,6 +310,9 @@ class World:
         self.serial += 1
         return b"%d:" % self.serial + b"x" * self.random.choice([0, 10, 100, 700])
 
+    def priority(self) -> int:
+        return self.random.choice([PRIORITY_DEFAULT, PRIORITY_DEFAULT, PRIORITY_DEFAULT, 0, 7, 9])
+
     def any_topic(self) -> Topic | None:
         topics = [topic for topic in self.core.topics if not topic.internal and not topic.config.dead]
         topics = [topic for topic in topics if topic.name not in NAMES]
@@ -344,7 +354,7 @@ class World:
         persistent = random.random() < 0.9
         key = random.choice([None, b"k%d" % random.randint(0, 5)])
         headers = any_headers(random, self.now_ms)
-        number, offset = self.core.send(topic.name, body, key, headers, persistent=persistent)
+        number, offset = self.core.send(topic.name, body, key, headers, persistent=persistent, priority=self.priority())
         self.note(topic, number, offset, body, topic.sync)
         if not persistent:
             self.fleeting.add((topic.id, number, offset))
@@ -367,7 +377,7 @@ class World:
         topic, body = self.any_topic(), self.body()
         if topic is not None:
             due_ms = self.now_ms + self.random.choice([1, 1_000, 60_000, DAY_MS, 30 * DAY_MS])
-            self.core.send(topic.name, body, deliver_at_ms=due_ms)
+            self.core.send(topic.name, body, deliver_at_ms=due_ms, priority=self.priority())
             self.scheduled[body] = self.turn + 1
 
     def timer(self) -> None:
@@ -472,7 +482,7 @@ class World:
         unit, random = self.core.unit(), self.random
         sends = [(topic, self.body()) for _ in range(random.randint(1, 3)) if (topic := self.any_topic())]
         for topic, body in sends:
-            unit.send(topic.name, body)
+            unit.send(topic.name, body, priority=self.priority())
         held = self.held()
         if held:
             unit.acknowledge(*held)
@@ -553,6 +563,7 @@ class World:
         self.cancelled = {body: turn for body, turn in self.cancelled.items() if turn <= number}
         self.streams.forget_after(number)
         self.handout.forget_after(number)
+        self.handed.forget_after(number)
         self.halves.forget_after(number)
         self.acknowledged.forget_after(number)
         self.repeats.forget_after(number)
@@ -584,7 +595,7 @@ class World:
             known = topic is not None and number < len(topic.partitions)  # a crash may have undone its growth
             if topic is not None and known and topic.config.kind == "queue" and topic.groups:
                 cursors = [group.cursors[number] for group in topic.groups.values()]
-                if all(offset < cursor.next and offset not in cursor.unacknowledged for cursor in cursors):
+                if all(not cursor.is_fresh(offset) and offset not in cursor.unacknowledged for cursor in cursors):
                     self.done.add((topic_id, number, offset))
 
     def _check_partition(self, topic: Topic, number: int, expected: dict[int, Any], records: list[Any]) -> None:
@@ -644,6 +655,7 @@ class World:
         self.halves.finish()
         self.repeats.finish()
         self._balance()
+        self.handed.check_all_handed()
 
     def _drain(self, group: Group) -> None:
         while self._drain_some(group):

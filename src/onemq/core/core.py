@@ -17,6 +17,7 @@ from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping
 from onemq.core.keyspace import Keyspace
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
+from onemq.core.ranking import Ranking
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
 from onemq.core.scan import Scans
@@ -100,6 +101,8 @@ class Core:
         self.searching = Searching(log, self.topics, self.reading, self.scans)
         self.traces = Traces(log, self.topics, self.reading, self.scans, self.searching, self.dead_letters)
         self.keys = Keyspace(stage.entries)
+        self.ranking = Ranking(stage, self.topics)
+        self.sending.on_rank = self.ranking.rank
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
         self.dead_letters.delete = self.streams.delete_at
         parkings = [self.schedule.parking, self.halves.parking]
@@ -109,12 +112,14 @@ class Core:
         self.sweep = Sweep(stage, self.topics, self.groups, self.receiving)
         self.housekeeping.every(ROUND_MS, self.sweep.bury_expired)
         self.housekeeping.every(HOUR_MS, self.sweep.forget_once)
+        self.housekeeping.every(ROUND_MS, self.ranking.forget_passed)
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
             self.sent_once,
+            self.ranking,
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -253,6 +258,7 @@ class Core:
         for entries in sets:
             self._apply(entries)
         self.topics.place_all()
+        self.ranking.place_all()
         self.streams.place_all()
         self.groups.clamp()
 

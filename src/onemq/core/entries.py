@@ -46,6 +46,9 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_MOVED       transaction, number of runs        these first ones of its messages are where they go
     HALF_END         transaction, committed, now
     SENT_ONCE        topic, digest of a key, until, partition or place, offset, now
+    RANK             topic, partition, pairs: offset, priority, offset, priority, ...
+    UNRANK           topic, partition, offset           priorities of messages before it are forgotten
+    DELIVER_LANE     group, partition, member, now, priority, position in its lane, next offset, offsets
 
 Runs are flat pairs: first, last, first, last, ...
 The order keys of HOLD are hashes of 32 bits (0: none), the once keys digests of 16 bytes (empty: none); either list
@@ -94,6 +97,9 @@ HALF_COMMIT = 72
 HALF_MOVED = 73
 HALF_END = 74
 SENT_ONCE = 75
+RANK = 60
+UNRANK = 61
+DELIVER_LANE = 62
 
 
 def runs_of(offsets: Sequence[int]) -> list[int]:

@@ -3,11 +3,12 @@
 Per partition there is a cursor. Everything before its `next` offset was handed out; of that, what is
 in `unacknowledged` is in flight, waiting for a retry, or ready to be handed out again. All the rest
 before `next` is acknowledged: the acknowledged set takes no memory, and offsets that do not exist
-(compacted, void) need no bookkeeping.
+(compacted, void) need no bookkeeping. Where messages have priorities, the same holds in each lane (lanes.py):
+`next` is the position in the default one.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Literal
 
@@ -16,18 +17,20 @@ import msgspec
 from onemq.core.admission import Admission
 from onemq.core.assignment import NO_ATTRIBUTES, Attributes, assign
 from onemq.core.filter import compile_filter
+from onemq.core.lanes import LanePositions, Lanes, Pick
 from onemq.core.locks import Locks
 from onemq.core.once import OnceKeys, key_of
 from onemq.core.partition import Partition
 from onemq.core.redelivery import Redelivery, from_entry
 from onemq.errors import InvalidArgument
-from onemq.message import Record, check_name
+from onemq.message import PRIORITY_DEFAULT, Record, check_name
 from onemq.units import DURATION_MS_MAX
 
 if TYPE_CHECKING:
     from onemq.core.receiving import Receive
     from onemq.core.topics import Topic
 
+WHATEVER = Pick(PRIORITY_DEFAULT, None, 0)
 READY = 0
 BURYING = -1
 GIVEN_UP = -2
@@ -144,8 +147,8 @@ class Cursor:
     """A group's position on one partition."""
 
     __slots__ = (
-        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "last", "names", "next", "partition", "plain",
-        "ready", "unacknowledged",
+        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "lane", "lanes", "last", "names", "next",
+        "partition", "plain", "ready", "unacknowledged",
     )  # fmt: skip
 
     def __init__(self, group: "Group", partition: Partition, position: int) -> None:
@@ -154,6 +157,9 @@ class Cursor:
         self.next = self._low = self.high = self.last = position
         """`last` is after the last message that was handed out: between it and `next` there is none any more.
         `high` is above everything that was ever handed out since the start: `next` may have been moved back."""
+        self.lanes = LanePositions(position)
+        self.lane = PRIORITY_DEFAULT
+        """The lane that is being handed out from: `ahead` has its records."""
         self.unacknowledged: dict[int, Delivery] = {}
         self.ghosts: dict[int, int] = {}
         """Unacknowledged offsets whose messages were removed, but stay listed, with their stream ids."""
@@ -178,7 +184,71 @@ class Cursor:
     @property
     def has_fresh(self) -> bool:
         """Whether there is something that was never handed out, and no read of it under way."""
-        return not self.busy and self.next < self.partition.end
+        if self.partition.lanes is None:
+            return not self.busy and self.next < self.partition.end
+        return not self.busy and self.unread > 0
+
+    @property
+    def ranked(self) -> Lanes | None:
+        """The lanes that the group goes through, if it does: a group that keeps an order has no eye for priorities."""
+        return self.partition.lanes if self.group.config.order == "none" else None
+
+    @property
+    def position(self) -> int:
+        """Where it goes on in the lane that is being handed out from."""
+        return self.next if self.lane == PRIORITY_DEFAULT else self.lanes.of(self.lane)
+
+    def pick(self) -> Pick:
+        """Turns to the lane that the next messages come from, of which there must be some."""
+        lanes = self.ranked
+        if lanes is None:
+            return WHATEVER
+        pick = self.lanes.pick(self._waiting_lanes(lanes))
+        self.turn_to(pick.priority)
+        return pick
+
+    def turn_to(self, lane: int) -> None:
+        """Hands out from a lane; what was read ahead of the last one is kept."""
+        if lane != self.lane:
+            if self.ahead:
+                self.lanes.ahead[self.lane] = (self.ahead, self.plain)
+            self.ahead, self.plain = self.lanes.ahead.pop(lane, ([], True))
+            self.lane = lane
+
+    def is_fresh(self, offset: int) -> bool:
+        """Whether a message at this offset was neither handed out nor passed."""
+        lanes = self.ranked
+        priority = PRIORITY_DEFAULT if lanes is None else lanes.priority_of(offset)
+        return offset >= (self.next if priority == PRIORITY_DEFAULT else self.lanes.of(priority))
+
+    def waiting_lanes(self) -> list[int]:
+        """The lanes that have something fresh, highest priority first."""
+        lanes = self.ranked
+        return [PRIORITY_DEFAULT] if lanes is None else [priority for priority, _ in self._waiting_lanes(lanes)]
+
+    def _waiting_lanes(self, lanes: Lanes) -> list[tuple[int, int]]:
+        """(priority, first offset) of these."""
+        end = self.partition.end
+        waiting = self.lanes.first_waiting(lanes)
+        first = lanes.default_from(self.next, end)
+        if first < end:
+            waiting.append((PRIORITY_DEFAULT, first))
+            waiting.sort(reverse=True)
+        return waiting
+
+    def overtaken_copy(self) -> Callable[[int], bool]:
+        """Says of each offset before `next` whether it still waits in its lane, as of now; can be asked on another
+        thread."""
+        lanes = self.ranked
+        return _never if lanes is None else self.lanes.waiting_copy(lanes, self.next)
+
+    @property
+    def fresh_low(self) -> int:
+        """Everything below was handed out or passed."""
+        lanes = self.ranked
+        if lanes is None:
+            return self.next
+        return min([self.next, *(offset for _, offset in self.lanes.first_waiting(lanes))])
 
     def has_ready(self) -> bool:
         """Whether something is to be handed out again; drops stale offsets on the way."""
@@ -201,7 +271,9 @@ class Cursor:
     @property
     def low(self) -> int:
         """Everything below is acknowledged."""
-        if not self.unacknowledged:
+        if self.partition.lanes is not None:
+            self.settle_low()
+        elif not self.unacknowledged:
             self._low = self.next
         elif self.high > self.next or self.ghosts or len(self.unacknowledged) < self.next - self._low:
             self.settle_low()
@@ -213,12 +285,21 @@ class Cursor:
     def settle_low(self) -> None:
         """Finds the low mark anew."""
         pending = self.unacknowledged.keys() - self.ghosts.keys() if self.ghosts else self.unacknowledged
-        self._low = min(min(pending, default=self.next), self.next)
+        fresh_low = self.fresh_low
+        self._low = min(min(pending, default=fresh_low), fresh_low)
 
     @property
     def lag(self) -> int:
         """Messages not yet acknowledged."""
-        return max(self.partition.end - self.next, 0) + len(self.unacknowledged)
+        return max(self.unread, 0) + len(self.unacknowledged)
+
+    @property
+    def unread(self) -> int:
+        """Messages that were neither handed out nor passed."""
+        end, lanes = self.partition.end, self.ranked
+        if lanes is None:
+            return end - self.next
+        return end - self.next - lanes.count_between(self.next, end) + self.lanes.count_waiting(lanes)
 
     def seek(self, offset: int) -> None:
         """Goes on at an offset and forgets what was in flight."""
@@ -227,18 +308,35 @@ class Cursor:
             delivery.release()
         self.unacknowledged.clear()
         self.ready.clear()
-        self.ahead.clear()
         self.again.clear()
         self.ghosts.clear()
         self.names.clear()
+        self.forget_ahead()
+        self.lanes.reset(offset)
         self.next = self._low = self.high = self.last = offset
 
     def move(self, offset: int) -> None:
         """Goes on at an offset; what is in flight stays in flight."""
         self.high = max(self.high, self.next)
         self.next = self.last = offset
-        self.ahead.clear()
+        self.forget_ahead()
+        self.lanes.reset(offset)
         self.settle_low()
+
+    def level(self, offset: int) -> None:
+        """Goes on at an offset in all lanes, since the group gets, or had, no eye for priorities. What overtook
+        others beyond it comes again."""
+        self.high = max(self.high, self.next)
+        self.next, self.last = offset, min(self.last, offset)
+        self.forget_ahead()
+        self.lanes.reset(offset)
+        self.settle_low()
+
+    def forget_ahead(self) -> None:
+        """What was decoded ahead must be read again."""
+        self.ahead.clear()
+        self.lanes.ahead.clear()
+        self.lane = PRIORITY_DEFAULT
 
     def reopen(self, offset: int) -> None:
         """A message is in flight now that need not have been handed out, or was acknowledged already."""
@@ -249,7 +347,9 @@ class Cursor:
         """The messages before an offset are gone."""
         if self.next < start:
             self.next = start
-            self.ahead.clear()
+            self.forget_ahead()
+        elif self.lanes.ahead or self.lane != PRIORITY_DEFAULT:
+            self.forget_ahead()
         self.last = max(self.last, start)
         if self._low < start:
             gone = [offset for offset in self.unacknowledged if offset < start and offset not in self.ghosts]
@@ -263,6 +363,8 @@ class Cursor:
         self.next = min(self.next, end)
         self.last = min(self.last, end)
         self.high = min(max(self.high, self.next), end)
+        self.lanes.cut(end)
+        self.forget_ahead()
         self._low = min(self._low, end)
         gone = [offset for offset in self.unacknowledged if offset >= end]
         self._unlock(gone)
@@ -273,6 +375,10 @@ class Cursor:
         """Messages are about to go: those of the same keys need not wait for them any more."""
         if self.group.locks is not None:
             self.group.locks.release(self.partition.number, gone)
+
+
+def _never(offset: int) -> bool:
+    return False
 
 
 class Group:
@@ -304,7 +410,11 @@ class Group:
     def set_config(self, config: GroupConfig) -> None:
         """Takes over settings. When those change by which messages wait for others, everything that was handed out
         before must be done before anything new is."""
+        levels = [cursor.fresh_low for cursor in self.cursors]
         old, self.config = self.config, config
+        if (old.order == "none") != (config.order == "none"):
+            for cursor, offset in zip(self.cursors, levels, strict=True):
+                cursor.level(offset)
         self.policy: Redelivery | None = from_entry(config.policy) if config.policy else None
         special = config.filter is not None or config.once is not None or config.order != "none"
         self.admission = Admission(config) if special or config.assign != "none" else None
@@ -322,7 +432,7 @@ class Group:
     def look_anew(self) -> None:
         """Settings have changed: what was read ahead must be looked at again."""
         for cursor in self.cursors:
-            cursor.ahead.clear()
+            cursor.forget_ahead()
 
     def members_changed(self) -> None:
         """Members or partitions came or went."""

@@ -11,6 +11,7 @@ from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
     DELIVER,
+    DELIVER_LANE,
     GROUP_ALTER,
     GROUP_CREATE,
     GROUP_DELETE,
@@ -85,6 +86,7 @@ class GroupTable:
             JOIN: self._apply_join,
             LEAVE: self._apply_leave,
             DELIVER: self._apply_deliver,
+            DELIVER_LANE: self._apply_deliver_lane,
             PASS: self._apply_pass,
             HAND: self._apply_hand,
             CLAIM: self._apply_claim,
@@ -224,6 +226,16 @@ class GroupTable:
         if runs:
             self._own(Delivery(cursor, self._member(cursor.group, name), offsets_of(runs), now_ms, 1))
 
+    def _apply_deliver_lane(self, entry: Any) -> None:
+        _, id, number, name, now_ms, priority, position, next_offset, offsets = entry
+        cursor = self._by_id[id].cursors[number]
+        cursor.lanes.places[priority] = position
+        cursor.next = next_offset
+        if offsets:
+            self._release(cursor, offsets)
+            self._own(Delivery(cursor, self._member(cursor.group, name), offsets, now_ms, 1))
+            cursor.high = max(cursor.high, offsets[-1] + 1)
+
     def _apply_pass(self, entry: Any) -> None:
         _, id, number, next_offset = entry
         self._by_id[id].cursors[number].next = next_offset
@@ -284,6 +296,7 @@ class GroupTable:
         for place, offset in enumerate(offsets):
             if offset in cursor.unacknowledged:
                 continue  # the group was moved back, and this one is not done yet
+            cursor.high = max(cursor.high, offset + 1)
             self._park(offset, Delivery(cursor, None, [offset], now_ms, 0))
             if locks is not None:
                 order = order_keys[place] if order_keys else NO_HASH

@@ -10,6 +10,7 @@ from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
     DELIVER,
+    DELIVER_LANE,
     GROUP_ALTER,
     GROUP_CREATE,
     GROUP_DELETE,
@@ -32,7 +33,7 @@ from onemq.core.stage import Stage
 from onemq.core.topics import Topics
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
 from onemq.limits import FIRE_PER_TICK_MAX, REASON_CHARACTERS_MAX
-from onemq.message import check_name
+from onemq.message import PRIORITY_DEFAULT, check_name
 from onemq.units import DURATION_MS_MAX
 
 Bury = Callable[[Cursor, int, str], None]
@@ -307,9 +308,24 @@ class Groups(GroupTable):
 
     def deliver(self, cursor: Cursor, member: str, next_offset: int, offsets: list[int]) -> None:
         """Those messages were handed out for the first time, and everything before `next_offset` passed."""
+        if cursor.partition.lanes is not None:
+            if cursor.lane != PRIORITY_DEFAULT:
+                self._deliver_lane(cursor, member, next_offset, offsets)
+                return
+            next_offset = self._default_from(cursor, next_offset)
         runs = runs_of(offsets) if offsets else []
         group = cursor.group
         self._do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
+
+    def _deliver_lane(self, cursor: Cursor, member: str, position: int, offsets: list[int]) -> None:
+        """The same in another than the default lane, which is passed as far as it has nothing."""
+        group, next_offset = cursor.group, self._default_from(cursor, cursor.next)
+        place = (group.id, cursor.partition.number, member, self._stage.now_ms, cursor.lane, position, next_offset)
+        self._do((DELIVER_LANE, *place, offsets), group)
+
+    def _default_from(self, cursor: Cursor, offset: int) -> int:
+        lanes = cursor.ranked
+        return offset if lanes is None else lanes.default_from(offset, cursor.partition.end)
 
     def hold(
         self,
@@ -321,6 +337,9 @@ class Groups(GroupTable):
     ) -> None:
         """Those messages are unacknowledged from now on, though nobody has them yet, and everything before
         `next_offset` passed. They are ready, or stand in line behind others of their keys."""
+        if cursor.lane != PRIORITY_DEFAULT:
+            self._deliver_lane(cursor, "", next_offset, [])
+            next_offset = cursor.next
         group = cursor.group
         orders = order_keys if order_keys and any(order_keys) else []
         onces = once_keys if once_keys and any(once_keys) else []
@@ -345,7 +364,10 @@ class Groups(GroupTable):
             self._do((ONCE, group.id, keys, now_ms + group.config.once_ms, now_ms), group)
 
     def pass_over(self, cursor: Cursor, next_offset: int) -> None:
-        """There is nothing to hand out before an offset."""
+        """There is nothing to hand out before an offset, in the lane that is being handed out from."""
+        if cursor.lane != PRIORITY_DEFAULT:
+            self._deliver_lane(cursor, "", next_offset, [])
+            return
         self._do((PASS, cursor.group.id, cursor.partition.number, next_offset), cursor.group)
 
     # Time

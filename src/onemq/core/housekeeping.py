@@ -151,5 +151,7 @@ class Housekeeping:
 
 def needed_by(cursors: list[Cursor]) -> Keep:
     """Says of each offset whether some group still needs it, as of now; can be asked on another thread."""
-    frozen = [(cursor.next, frozenset(cursor.unacknowledged)) for cursor in cursors]
-    return lambda offset: any(offset >= following or offset in pending for following, pending in frozen)
+    frozen = [(cursor.next, frozenset(cursor.unacknowledged), cursor.overtaken_copy()) for cursor in cursors]
+    return lambda offset: any(
+        offset >= following or offset in pending or is_overtaken(offset) for following, pending, is_overtaken in frozen
+    )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from onemq.core.bitmap import Bitmap
+from onemq.core.lanes import Lanes
 from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, placed_at, read_header
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Partition:
         "end",
         "identify",
         "journaled",
+        "lanes",
         "number",
         "sealed",
         "start",
@@ -44,6 +46,8 @@ class Partition:
         """Messages that were deleted one by one, if any: nobody reads them any more."""
         self.identify: Callable[[Partition], bytes | None] | None = None
         """For a stream whose last id may lie ahead of the time: gives the next message its id, if it needs one."""
+        self.lanes: Lanes | None = None
+        """Messages of other than the default priority, if there are any."""
         self.builder: BatchBuilder | None = None
         self.sealed: list[Staged] = []
         self.journaled = False
@@ -135,3 +139,12 @@ class Partition:
         self.sealed.clear()
         self.builder = None
         self.journaled = False
+        if self.lanes is not None:
+            self.lanes.staged = None
+
+    def trim_lanes(self, start: int) -> None:
+        """Forgets the priorities of the messages before an offset."""
+        if self.lanes is not None:
+            self.lanes.trim(start)
+            if not self.lanes:
+                self.lanes = None

@@ -1,5 +1,6 @@
 """Reading: records by offset, from the log and from what this turn has staged."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from operator import lt
 
@@ -7,7 +8,7 @@ from onemq.core.partition import Partition
 from onemq.errors import Corrupt, InvalidArgument, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.engine import Log
-from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, decode, decode_at, walk
+from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, decode, decode_at, decode_some, walk
 from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
@@ -46,6 +47,18 @@ def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> 
     if record is not None and record[0] != offset:
         raise Corrupt(f"the record at offset {offset} says that it is at {record[0]}", header.next_offset, offset)
     return record
+
+
+def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
+    """Some of them, as far as they are there."""
+    try:
+        records = decode_some(data, position, header, offsets)
+    except (Corrupt, InvalidArgument) as problem:
+        raise Corrupt(problem.text, header.next_offset, offsets[0]) from None
+    if not {record[0] for record in records} <= set(offsets):
+        text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
+        raise Corrupt(text, header.next_offset, offsets[0])
+    return records
 
 
 class Reading:
@@ -110,6 +123,32 @@ class Reading:
             then(found, next_offset if data else partition.end)
 
         self.batches(partition, offset, bytes_max, decoded)
+
+    def records_among(
+        self, partition: Partition, offsets: list[int], bytes_max: int, then: Callable[[list[Record], int], None]
+    ) -> None:
+        """As `records`, from the first of ascending offsets on, but only the records at these offsets."""
+
+        def decoded(data: bytes) -> None:
+            found: list[Record] = []
+            next_offset = offsets[0]
+            for position, header in walk(data):
+                first = bisect_left(offsets, header.base_offset)
+                wanted = offsets[first : bisect_left(offsets, header.next_offset)]
+                if wanted and not _is_void(partition, header):
+                    try:
+                        found += _decode_some(data, position, header, wanted)
+                    except Corrupt:
+                        if next_offset > offsets[0]:
+                            break  # first what lies before it
+                        raise
+                next_offset = header.next_offset
+            if partition.deleted is not None:
+                is_done = partition.deleted.is_done
+                found = [record for record in found if not is_done(record[0])]
+            then(found, next_offset if data else partition.end)
+
+        self.batches(partition, offsets[0], bytes_max, decoded)
 
     def page(
         self, partition: Partition, offset: int, bytes_max: int = _READ_ONE_BYTES, deleted: bool = False

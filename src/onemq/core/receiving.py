@@ -1,7 +1,8 @@
 """Receiving: what a group has goes to those who ask, in the order in which they asked.
 
 A request that finds nothing waits in its group until something comes or its time is up. Messages that
-were given back go first, lowest offset first, then fresh ones; partitions take turns.
+were given back go first, lowest offset first, then fresh ones, of these the highest priority first (lanes.py);
+partitions take turns.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from onemq.core.admission import NO_LIMIT
 from onemq.core.deadlines import Deadlines
 from onemq.core.group import Cursor, Group
 from onemq.core.groups import Groups, is_exhausted
+from onemq.core.lanes import Pick
+from onemq.core.overtaking import read_lane
 from onemq.core.reading import Reading
 from onemq.core.screening import Screening, is_plain
 from onemq.core.stage import Stage
@@ -72,6 +75,12 @@ class Receive:
         self.group.waiting.pop(self, None)
 
 
+def _most(request: Receive, pick: Pick | None) -> int:
+    """How many more it gets at once."""
+    most = request.most - len(request.got)
+    return most if pick is None or pick.most is None else min(most, pick.most)
+
+
 class Receiving:
     """Hands out messages."""
 
@@ -121,6 +130,8 @@ class Receiving:
         there is more to it, or nothing."""
         cursor = group.cursors[0]
         if cursor.ready or group.waiting or cursor.busy or cursor.next >= cursor.partition.end:
+            return None
+        if cursor.partition.lanes is not None:
             return None
         self._groups.check_receiver(group, member, None)
         self._stage.check()
@@ -215,6 +226,7 @@ class Receiving:
             while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
             while cursor.has_fresh and len(request.got) < request.most:
+                pick = None if cursor.partition.lanes is None else cursor.pick()
                 if not cursor.ahead:
                     if request.is_full():
                         return
@@ -223,7 +235,7 @@ class Receiving:
                 if not cursor.plain:
                     self._serve_screened(request, cursor)
                     break
-                self._hand_fresh(request, cursor)
+                self._hand_fresh(request, cursor, pick)
             if len(request.got) >= request.most:
                 return
 
@@ -235,20 +247,25 @@ class Receiving:
             if cursor.has_ready() and cursor.ready[0] < limit:
                 self._hand_again(request, cursor, limit)
                 continue
-            stuck = limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor)
-            if stuck or not (cursor.ahead or (not request.is_full() and self._read_ahead(cursor, request))):
+            if limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor):
+                return
+            pick = None if cursor.partition.lanes is None else cursor.pick()
+            if not (cursor.ahead or (not request.is_full() and self._read_ahead(cursor, request))):
                 return
             if cursor.ahead:
-                self._screen(request, cursor)
+                self._screen(request, cursor, pick)
 
-    def _screen(self, request: Receive, cursor: Cursor) -> None:
-        most = request.most - len(request.got)
+    def _screen(self, request: Receive, cursor: Cursor, pick: Pick | None) -> None:
+        most = _most(request, pick)
         if cursor.group.locks is not None:
-            self.screening.hold(cursor, most)
+            taken = self.screening.hold(cursor, most)
         else:
             number = cursor.partition.number
             records = self.screening.take(cursor, request.member, most, request.in_flight)
             request.got += [(number, record, 1) for record in records]
+            taken = len(records)
+        if pick is not None and taken:
+            cursor.lanes.took(pick, taken)
 
     def _hand_again(self, request: Receive, cursor: Cursor, limit: int = NO_LIMIT) -> None:
         offsets = self._take_ready(request, cursor, limit)
@@ -317,27 +334,31 @@ class Receiving:
 
     def _read_ahead(self, cursor: Cursor, request: Receive) -> bool:
         """Decodes the next records of a cursor. Returns whether they are there already."""
-        wanted = (request.most - len(request.got)) * _READ_BYTES_PER_MESSAGE
-        bytes_max = max(min(wanted, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
+        wanted = request.most - len(request.got)
+        bytes_max = max(min(wanted * _READ_BYTES_PER_MESSAGE, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
         cursor.busy = True
-        offset = cursor.next
+        lane, offset = cursor.lane, cursor.position
 
         def arrived(records: list[Record], next_offset: int) -> None:
             cursor.busy = False
             if not self._groups.has(cursor.group):
                 return
             self._groups.hot[cursor.group] = None
-            if cursor.next != offset:
+            if cursor.lane != lane or cursor.position != offset:
                 return  # the group was moved meanwhile
             if records:
                 records.reverse()
                 cursor.ahead = records
                 cursor.plain = is_plain(cursor.group, records)
-            elif next_offset > cursor.next:
+            elif next_offset > offset:
                 self._groups.pass_over(cursor, next_offset)
 
         try:
-            self._reading.records(cursor.partition, offset, bytes_max, arrived)
+            lanes = None if cursor.partition.lanes is None else cursor.ranked
+            if lanes is None:
+                self._reading.records(cursor.partition, offset, bytes_max, arrived)
+            else:
+                read_lane(self._reading, cursor, lanes, wanted, bytes_max, arrived)
         except Corrupt as damage:
             cursor.busy = False
             self._pass_over(cursor, request, damage)
@@ -351,7 +372,7 @@ class Receiving:
 
     def _pass_over(self, cursor: Cursor, request: Receive, damage: Corrupt) -> None:
         """Goes on after damaged messages, once that was told loudly."""
-        if damage.resume_offset is None or damage.resume_offset <= cursor.next:
+        if damage.resume_offset is None or damage.resume_offset <= cursor.position:
             raise damage
         self.on_damage(cursor, damage)
         self._groups.pass_over(cursor, damage.resume_offset)
@@ -367,9 +388,9 @@ class Receiving:
                 cursor.make_ready(offset)
         self._groups.dismiss(cursor.group, cursor.partition.number, lost)
 
-    def _hand_fresh(self, request: Receive, cursor: Cursor) -> None:
+    def _hand_fresh(self, request: Receive, cursor: Cursor, pick: Pick | None) -> None:
         ahead = cursor.ahead
-        most = request.most - len(request.got)
+        most = request.most - len(request.got) if pick is None else _most(request, pick)
         if not ahead:
             return
         if len(ahead) <= most:
@@ -381,3 +402,5 @@ class Receiving:
         self._groups.deliver(cursor, request.member, offsets[-1] + 1, offsets if request.in_flight else [])
         number = cursor.partition.number
         request.got += [(number, record, 1) for record in records]
+        if pick is not None:
+            cursor.lanes.took(pick, len(records))

@@ -60,7 +60,7 @@ class Screening:
         handed: list[Record] = []
         dead: list[int] = []
         passed: list[int] = []
-        next_offset = cursor.next
+        next_offset = cursor.position
         while ahead and len(handed) < most and self._left > 0:
             record = ahead.pop()
             next_offset = record[0] + 1
@@ -76,15 +76,17 @@ class Screening:
         self._groups.deliver(cursor, member, next_offset, offsets if in_flight else [])
         return handed
 
-    def hold(self, cursor: Cursor, most: int) -> None:
-        """Puts records that were read ahead in line; those that are first in theirs are ready then."""
+    def hold(self, cursor: Cursor, most: int) -> int:
+        """Puts records that were read ahead in line; those that are first in theirs are ready then. Returns how
+        many."""
         admission = cursor.group.admission or PLAIN
         now_ms, ahead = self._stage.now_ms, cursor.ahead
-        most = min(max(most, _HOLD_AT_ONCE_MIN), _room(cursor))
+        at_once = _HOLD_AT_ONCE_MIN if cursor.ranked is None else 1  # where they may be overtaken, not too early
+        most = min(max(most, at_once), _room(cursor))
         held: list[Record] = []
         dead: list[int] = []
         passed: list[int] = []
-        next_offset = cursor.next
+        next_offset = cursor.position
         while ahead and len(held) < most and self._left > 0:
             record = ahead.pop()
             next_offset = record[0] + 1
@@ -101,6 +103,7 @@ class Screening:
         once_keys = [admission.once_key(cursor, record) for record in held]
         self._groups.hold(cursor, next_offset, offsets, order_keys, once_keys)
         cursor.again.update((each[0], each) for each in held if not cursor.unacknowledged[each[0]].due_ms)
+        return len(held)
 
     def again(self, cursor: Cursor, records: list[Record]) -> list[Record]:
         """Those of the records that may be handed out, once the others are out of the way."""

@@ -1,6 +1,6 @@
 """The sender: one call for every way in which a message can be sent.
 
-Now or later, once or again and again, for everybody or as a half message; with an order key, and with an
+Now or later, once or again and again, for everybody or as a half message; with a priority, an order key, and an
 idempotency key in any of these ways.
 """
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from onemq.core.cron import DEFAULT_ZONE
 from onemq.core.halves import Halves
 from onemq.core.placed import HALF, TIMER, Placed
+from onemq.core.ranking import with_priority
 from onemq.core.schedule import Schedule
 from onemq.core.sending import ProducerSequence, Sending
 from onemq.core.sent_once import SentOnce
@@ -18,7 +19,7 @@ from onemq.core.topics import Topic, Topics
 from onemq.errors import InvalidArgument
 from onemq.limits import SENT_ONCE_MS, TRANSACTION_CHECK_MS
 from onemq.log.records import NO_HEADERS, encode_headers
-from onemq.message import ORDER_KEY, Headers
+from onemq.message import ORDER_KEY, PRIORITY_DEFAULT, Headers
 
 
 class InTransaction(NamedTuple):
@@ -55,6 +56,7 @@ class Sender:
         persistent: bool = True,
         producer: ProducerSequence | None = None,
         *,
+        priority: int = PRIORITY_DEFAULT,
         order_key: bytes | None = None,
         every_ms: int | None = None,
         cron: str | None = None,
@@ -73,6 +75,8 @@ class Sender:
             known = self._once.find(found, once_key)
             if known is not None:
                 return known
+        if priority != PRIORITY_DEFAULT:
+            headers = with_priority(headers, priority)
         if order_key is not None and order_key != key:
             headers = (*headers, (ORDER_KEY, order_key))
         repeat = None

@@ -4,14 +4,23 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from onemq.core.foreign import checked_records
+from onemq.core.lanes import PRIORITY_MARK, priority_in, priority_of
 from onemq.core.partition import Partition
 from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
-from onemq.log.records import NO_HEADERS, BatchHeader, check_ready_made, encode_headers, stamped, with_header
-from onemq.message import STREAM_ID, Record
+from onemq.log.records import (
+    COMPRESSION_MASK,
+    NO_HEADERS,
+    BatchHeader,
+    check_ready_made,
+    encode_headers,
+    stamped,
+    with_header,
+)
+from onemq.message import PRIORITY_DEFAULT, STREAM_ID, Record
 
 ProducerSequence = tuple[int, int, int]
 """(producer id, epoch, sequence)"""
@@ -55,6 +64,8 @@ class Sending:
         """Why no messages are taken now, if so."""
         self.on_put: Callable[[Partition], None] = lambda partition: None
         """Told of each message that the broker itself moves to a partition."""
+        self.on_rank: Callable[[Partition, int, int], None] = lambda partition, offset, priority: None
+        """Told of each message of other than the default priority: its offset and its priority."""
 
     def send(
         self,
@@ -85,7 +96,10 @@ class Sending:
             headers = _identified(partition, headers)
         if partition.builder is None:
             stage.message(partition)
-        return partition.number, partition.add(stage.now_ms, key, body, headers, persistent)
+        offset = partition.add(stage.now_ms, key, body, headers, persistent)
+        if PRIORITY_MARK in headers:
+            self._rank(partition, offset, headers)
+        return partition.number, offset
 
     def check(self) -> None:
         """Raises if no messages are taken now."""
@@ -101,11 +115,25 @@ class Sending:
         self._stage.message(partition)
         partition.journaled = True
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent=True)
+        if PRIORITY_MARK in headers:
+            self._rank(partition, offset, headers)
         self.on_put(partition)
         return offset
 
+    def _rank(self, partition: Partition, offset: int, headers: bytes) -> None:
+        priority = priority_in(headers)
+        if priority != PRIORITY_DEFAULT:
+            self.on_rank(partition, offset, priority)
+
+    def _rank_all(self, partition: Partition, first: int, records: list[Record]) -> None:
+        for offset, record in enumerate(records, first):
+            priority = priority_of(record[4])
+            if priority != PRIORITY_DEFAULT:
+                self.on_rank(partition, offset, priority)
+
     def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
-        """Stages a batch as its producer sealed it; its records are not looked at. Returns its first offset."""
+        """Stages a batch as its producer sealed it; its records are not looked at, so all of them have the default
+        priority. Returns its first offset."""
         self.check()
         header = check_ready_made(batch)
         if len(batch) > topic.config.message_bytes_max:
@@ -143,6 +171,8 @@ class Sending:
         else:
             offset = partition.add_batch(stamped(batch, header, self._stage.now_ms), len(records))
             self._stage.message(partition)
+        if PRIORITY_MARK in batch or header.attributes & COMPRESSION_MASK:
+            self._rank_all(partition, offset, records)
         if place is not None:
             self._producers.produced(*place, offset, partition.sync)
         return Appended(offset, len(records), False)
@@ -183,5 +213,7 @@ class Sending:
             headers = _identified(partition, headers)
         self._stage.message(partition)
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent)
+        if PRIORITY_MARK in headers:
+            self._rank(partition, offset, headers)
         self._producers.produced(id, epoch, topic.id, partition.number, sequence, sequence, offset, partition.sync)
         return partition.number, offset

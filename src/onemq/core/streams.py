@@ -460,7 +460,7 @@ class Streams:
         topic = self._stream(topic_id).topic
         partition = topic.partitions[number]
         for group in topic.groups.values():
-            group.cursors[number].ahead.clear()
+            group.cursors[number].forget_ahead()
         if partition.deleted is None:
             partition.deleted = Bitmap(partition.start)
         for offset in offsets:

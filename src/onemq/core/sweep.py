@@ -32,6 +32,13 @@ class Sweep:
 
     def _bury_heads(self, cursor: Cursor, most: int) -> int:
         buried = 0
+        for lane in cursor.waiting_lanes() if not cursor.busy else ():
+            cursor.turn_to(lane)
+            buried += self._bury_head(cursor, most - buried)
+        return buried
+
+    def _bury_head(self, cursor: Cursor, most: int) -> int:
+        buried = 0
         while buried < most and cursor.has_fresh and self._receiving.look_ahead(cursor):
             found = self._receiving.screening.bury_expired(cursor, most - buried)
             buried += found

@@ -333,5 +333,6 @@ class Topics:
             partition.deleted.mark_below(start)
             if not partition.deleted.count_done_above_low:
                 partition.deleted = None
+        partition.trim_lanes(start)
         for group in topic.groups.values():
             group.cursors[number].trim(start)

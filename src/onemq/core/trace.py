@@ -304,7 +304,7 @@ def state_of(group: Group, cursor: Cursor, offset: int) -> GroupState:
     """How it is with a message in a group now."""
     delivery = cursor.unacknowledged.get(offset)
     if delivery is None:
-        return GroupState(group.name, "waiting" if offset >= cursor.next else "done")
+        return GroupState(group.name, "waiting" if cursor.is_fresh(offset) else "done")
     since_ms, count, due_ms = delivery.since_ms, delivery.count, delivery.due_ms
     if delivery.member is not None:
         return GroupState(group.name, "in flight", delivery.member.name, since_ms, count)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onemq.core.group import Group
 from onemq.core.placed import Placed
+from onemq.core.ranking import with_priority
 from onemq.core.sending import check_size
 from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import TURN_BYTES_MAX
 from onemq.log.records import encode_headers
-from onemq.message import Headers
+from onemq.message import PRIORITY_DEFAULT, Headers
 
 if TYPE_CHECKING:
     from onemq.core.core import Core
@@ -31,6 +32,7 @@ class UnitSend(NamedTuple):
     headers: Headers
     number: int | None
     deliver_at_ms: int | None
+    priority: int
 
 
 class Unit:
@@ -51,10 +53,11 @@ class Unit:
         headers: Headers = (),
         number: int | None = None,
         deliver_at_ms: int | None = None,
+        priority: int = PRIORITY_DEFAULT,
     ) -> None:
         """The message will be sent at commit."""
         self._check_open()
-        send = UnitSend(topic, body, key, headers, number, deliver_at_ms)
+        send = UnitSend(topic, body, key, headers, number, deliver_at_ms, priority)
         self._grow(self._check(send) + _MESSAGE_BYTES)
         self._sends.append(send)
 
@@ -81,7 +84,7 @@ class Unit:
         for group, _, _ in self._done:
             core.groups.check(group)
         self.open = False
-        placed = [core.send(*send) for send in self._sends]
+        placed = [core.send(*send[:-1], priority=send.priority) for send in self._sends]
         for group, number, offsets in self._done:
             core.groups.acknowledge(group, number, offsets)
         core.stage.promote()
@@ -102,7 +105,7 @@ class Unit:
             topic.choose(send.key, send.number)
         if send.deliver_at_ms is not None:
             self._core.schedule.check_due(max(send.deliver_at_ms, 0))
-        return check_size(topic, send.body, send.key, encode_headers(send.headers))
+        return check_size(topic, send.body, send.key, encode_headers(with_priority(send.headers, send.priority)))
 
     def _grow(self, size: int) -> None:
         if self._bytes + size > TURN_BYTES_MAX:

@@ -287,24 +287,50 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
 
 def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
     """The record of one offset, without decoding the others where that can be avoided."""
+    return next(iter(decode_some(data, position, header, [offset])), None)
+
+
+def decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
+    """The records of ascending offsets within the batch, without decoding the others where that can be avoided.
+    Those that are not there are left out."""
     dense = header.record_count == header.last_offset_delta + 1 and not header.attributes & COMPRESSION_MASK
     if not dense or header.record_count < 8:
-        return next((record for record in decode(data, position, header) if record[0] == offset), None)
-    at = position + HEADER_BYTES
+        wanted = set(offsets)
+        return [record for record in decode(data, position, header) if record[0] in wanted]
+    found: list[Record] = []
+    at, place, end = position + HEADER_BYTES, header.base_offset, position + header.size
     try:
-        for _ in range(offset - header.base_offset):
-            byte = data[at]
-            if byte > 0x7F:
-                length, at = _read_varint(data, at)
-                at += max(length, 0)
-            else:
-                at += 1 + (byte >> 1)
-        (record,), at = _decode_records(data, at, header._replace(record_count=1))
+        while len(found) < len(offsets):
+            at = _skip_records(data, at, offsets[len(found)] - place)
+            count = _run_length(offsets, len(found))
+            place = offsets[len(found)] + count
+            records, at = _decode_records(data, at, header._replace(record_count=count))
+            found += records
     except IndexError:
-        at = position + header.size + 1
-    if at > position + header.size:
+        at = end + 1
+    if at > end:
         raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
-    return record
+    return found
+
+
+def _skip_records(data: bytes, position: int, count: int) -> int:
+    """The position after so many records."""
+    for _ in range(count):
+        byte = data[position]
+        if byte > 0x7F:
+            length, position = _read_varint(data, position)
+            position += max(length, 0)
+        else:
+            position += 1 + (byte >> 1)
+    return position
+
+
+def _run_length(offsets: list[int], place: int) -> int:
+    """How many offsets follow each other without a gap, from a place in the list on."""
+    end = place + 1
+    while end < len(offsets) and offsets[end] == offsets[end - 1] + 1:
+        end += 1
+    return end - place
 
 
 def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:
@@ -355,7 +381,7 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
         if not after < end <= size:
             raise IndexError
         tail = data[after:end]
-        headers = () if tail == NO_HEADERS else _headers_of(tail)
+        headers = () if tail == NO_HEADERS else decode_headers(tail)
         records.append((base_offset + delta, timestamp, key, value, headers))
         left -= 1
         position = end
@@ -377,8 +403,8 @@ def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[li
 
 
 @lru_cache(maxsize=256)
-def _headers_of(block: bytes) -> Headers:
-    """The headers of a record. Messages of the same kind mostly have the same ones."""
+def decode_headers(block: bytes) -> Headers:
+    """The headers of a record from their block. Messages of the same kind mostly have the same ones."""
     headers, position = _read_headers(block, 0)
     if position != len(block):
         raise IndexError

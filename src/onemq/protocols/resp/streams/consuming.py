@@ -65,7 +65,7 @@ def entries_of(cursor: Cursor, records: list[Record]) -> Entries:
     place = 0
     while place < len(records):  # they may have been handed out in several deliveries, each of messages in a row
         delivery = cursor.unacknowledged.get(records[place][0])
-        if delivery is not None:
+        if delivery is not None and cursor.partition.lanes is None:  # else they are not in the order of their offsets
             delivery.times = entries.times
         place += 1 if delivery is None else len(delivery.offsets)
     if entries.named:

@@ -88,10 +88,12 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
 def _position(session: "RespSession", found: Stream, group: Group) -> dict[str, bytes]:
     streams = session.service.core.streams
     read = streams.entries_read(found, group)
+    cursor = found.cursor(group)
+    in_order = found.added - read - found.deleted_from(cursor.next)
     return {
         "last-delivered-id": id_reply(streams.last_delivered(found, group)),
         "entries-read": replies.integer(read),
-        "lag": replies.integer(max(found.added - read - found.deleted_from(found.cursor(group).next), 0)),
+        "lag": replies.integer(max(in_order if cursor.partition.lanes is None else cursor.unread, 0)),
     }
 
 

@@ -39,7 +39,7 @@ def removal_of(word: bytes) -> Removal | None:
 def is_referenced(stream: Stream, offset: int) -> bool:
     """Whether some group has not read the entry yet, or has it pending."""
     cursors = (stream.cursor(group) for group in stream.topic.groups.values())
-    return any(offset >= cursor.next or offset in cursor.unacknowledged for cursor in cursors)
+    return any(cursor.is_fresh(offset) or offset in cursor.unacknowledged for cursor in cursors)
 
 
 def drop_references(core: Core, stream: Stream, offsets: list[int]) -> None:

@@ -1,0 +1,150 @@
+"""What groups were handed for the first time: nothing twice, nothing left out, and the highest priority first.
+
+Told of every entry as it is staged, this keeps a record of its own that knows nothing of lanes and positions. After
+a crash it goes back to the turn that survived.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, SEEK, UNRANK, offsets_of
+from onemq.core.partition import Partition
+from onemq.limits import LANE_STREAK_MAX
+from onemq.message import PRIORITY, PRIORITY_DEFAULT, header
+from tests.sim.streams import NAMES
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+CUT = "cut"
+Place = tuple[int, int]
+
+
+class Track:
+    """What one group was handed of one partition since it was placed there."""
+
+    def __init__(self, base: int) -> None:
+        self.base = base
+        self.handed: set[int] = set()
+        self.streak = 0
+
+
+class Handed:
+    """Watches all groups but those of the streams that Redis clients use."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._events: list[tuple[int, Any]] = []
+        self._tracks: dict[Place, Track] = {}
+        self._unranked: dict[Place, int] = {}
+
+    def watch(self) -> None:
+        """A new core is there."""
+        stage = self._world.core.stage
+        entry_of_stage = type(stage).entry
+
+        def entry(entry: Any, sync: bool) -> None:
+            self._told(entry)
+            entry_of_stage(stage, entry, sync)
+
+        stage.entry = entry  # type: ignore[method-assign]
+
+    def forget_after(self, number: int) -> None:
+        """What happened in turns after this one never happened."""
+        self._events = [event for event in self._events if event[0] <= number]
+        self._tracks, self._unranked = {}, {}
+        for _, entry in self._events:
+            self._note(entry)
+
+    def cut(self, number: int) -> None:
+        """After that turn a power cut may have taken the last messages of async topics."""
+        for topic in self._world.core.topics:
+            for partition in topic.partitions:
+                groups = [group.id for group in topic.groups.values()]
+                entry = (CUT, topic.id, partition.number, partition.end, groups)
+                self._events.append((number, entry))
+                self._note(entry)
+
+    def check_all_handed(self) -> None:
+        """At the end, each group has got every message that is there, from where it was placed."""
+        core = self._world.core
+        for topic in core.topics:
+            for group in topic.groups.values() if topic.name not in NAMES else ():
+                for cursor in group.cursors:
+                    track = self._track(group.id, cursor.partition.number)
+                    there = {offset for offset, _ in self._readable(cursor.partition) if offset >= track.base}
+                    missing = sorted(there - track.handed)
+                    assert not missing, f"{group.name} of {topic.name} never got {missing}"
+
+    def _told(self, entry: Any) -> None:
+        if entry[0] in (DELIVER, DELIVER_LANE):
+            group = self._world.core.groups.by_id(entry[1])
+            if group.topic.name in NAMES:
+                return
+            offsets = _offsets(entry)
+            if offsets:
+                self._check(group.cursors[entry[2]].partition, self._track(entry[1], entry[2]), offsets)
+        if entry[0] in (GROUP_CREATE, SEEK, UNRANK, DELIVER, DELIVER_LANE):
+            self._events.append((self._world.turn + 1, entry))
+            self._note(entry)
+
+    def _check(self, partition: Partition, track: Track, offsets: list[int]) -> None:
+        twice = track.handed.intersection(offsets)
+        assert not twice, f"handed out twice: {sorted(twice)}"
+        readable = dict(self._readable(partition))
+        handed = {readable[offset] for offset in offsets if offset in readable}
+        if not handed:
+            return  # read ahead, and compacted since
+        assert len(handed) == 1, f"one delivery of several priorities: {handed}"
+        lowest = min(handed)
+        better = [
+            offset
+            for offset, priority in readable.items()
+            if priority > lowest and offset >= track.base and offset not in track.handed and offset not in offsets
+        ]
+        if better:
+            assert len(offsets) == 1, f"{offsets} of priority {lowest} were handed out before {better}"
+            assert track.streak >= LANE_STREAK_MAX, f"{offsets} of priority {lowest} came before {better}"
+            track.streak = 0
+        else:
+            track.streak += len(offsets)
+
+    def _readable(self, partition: Partition) -> list[tuple[int, int]]:
+        """(offset, priority) of the messages that are there."""
+        below = self._unranked.get((partition.topic_id, partition.number), 0)
+        found: list[tuple[int, int]] = []
+        offset = partition.start
+        while offset < partition.end:
+            records, offset = self._world.core.reading.page(partition, offset, 1 << 20)
+            for record in records:
+                told = header(record[4], PRIORITY) if record[0] >= below else None
+                found.append((record[0], PRIORITY_DEFAULT if told is None else int(told)))
+        return found
+
+    def _note(self, entry: Any) -> None:
+        kind = entry[0]
+        if kind == GROUP_CREATE:
+            for number, position in enumerate(entry[4]):
+                self._tracks[entry[1], number] = Track(position)
+        elif kind == SEEK:
+            self._tracks[entry[1], entry[2]] = Track(entry[3])
+        elif kind == UNRANK:
+            self._unranked[entry[1], entry[2]] = entry[3]
+        elif kind == CUT:
+            _, topic, number, end, groups = entry
+            if (topic, number) in self._unranked:
+                self._unranked[topic, number] = min(self._unranked[topic, number], end)
+            for track in [self._track(group, number) for group in groups]:
+                track.base = min(track.base, end)
+                track.handed = {offset for offset in track.handed if offset < end}
+        else:
+            self._track(entry[1], entry[2]).handed.update(_offsets(entry))
+
+    def _track(self, group: int, number: int) -> Track:
+        return self._tracks.setdefault((group, number), Track(0))  # partitions that came later are read from 0
+
+
+def _offsets(entry: Any) -> list[int]:
+    """What a delivery handed out."""
+    if entry[0] == DELIVER_LANE:
+        return list(entry[8])
+    return list(offsets_of(entry[6])) if entry[6] else []
