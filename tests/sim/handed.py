@@ -6,8 +6,11 @@ a crash it goes back to the turn that survived.
 
 from typing import TYPE_CHECKING, Any
 
-from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, SEEK, UNRANK, offsets_of
+from onemq.core.admission import Verdict
+from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, SEEK, UNRANK, offsets_of
+from onemq.core.group import Cursor
 from onemq.core.partition import Partition
+from onemq.core.screening import PLAIN
 from onemq.limits import LANE_STREAK_MAX
 from onemq.message import PRIORITY, PRIORITY_DEFAULT, header
 from tests.sim.streams import NAMES
@@ -15,7 +18,7 @@ from tests.sim.streams import NAMES
 if TYPE_CHECKING:
     from tests.sim.world import World
 
-CUT = "cut"
+CUT, LEVEL, PASSED = "cut", "level", "passed"
 Place = tuple[int, int]
 
 
@@ -39,14 +42,23 @@ class Handed:
 
     def watch(self) -> None:
         """A new core is there."""
-        stage = self._world.core.stage
-        entry_of_stage = type(stage).entry
+        stage, screening = self._world.core.stage, self._world.core.receiving.screening
+        entry_of_stage, tell_passed = type(stage).entry, type(screening)._tell_passed
 
         def entry(entry: Any, sync: bool) -> None:
             self._told(entry)
             entry_of_stage(stage, entry, sync)
 
+        def passed(cursor: Cursor, offsets: list[int]) -> None:
+            self._happened((PASSED, cursor.group.id, cursor.partition.number, offsets))
+            tell_passed(screening, cursor, offsets)
+
         stage.entry = entry  # type: ignore[method-assign]
+        screening._tell_passed = passed  # type: ignore[method-assign]
+
+    def levelled(self, cursor: Cursor) -> None:
+        """The group got an eye for priorities, or lost it: from its position on everything comes again."""
+        self._happened((LEVEL, cursor.group.id, cursor.partition.number, cursor.next))
 
     def forget_after(self, number: int) -> None:
         """What happened in turns after this one never happened."""
@@ -82,15 +94,20 @@ class Handed:
                 return
             offsets = _offsets(entry)
             if offsets:
-                self._check(group.cursors[entry[2]].partition, self._track(entry[1], entry[2]), offsets)
-        if entry[0] in (GROUP_CREATE, SEEK, UNRANK, DELIVER, DELIVER_LANE):
-            self._events.append((self._world.turn + 1, entry))
-            self._note(entry)
+                self._check(group.cursors[entry[2]], self._track(entry[1], entry[2]), offsets)
+        if entry[0] in (GROUP_CREATE, SEEK, UNRANK, DELIVER, DELIVER_LANE, HOLD):
+            self._happened(entry)
 
-    def _check(self, partition: Partition, track: Track, offsets: list[int]) -> None:
+    def _happened(self, entry: Any) -> None:
+        self._events.append((self._world.turn + 1, entry))
+        self._note(entry)
+
+    def _check(self, cursor: Cursor, track: Track, offsets: list[int]) -> None:
         twice = track.handed.intersection(offsets)
         assert not twice, f"handed out twice: {sorted(twice)}"
-        readable = dict(self._readable(partition))
+        if cursor.group.config.order != "none":
+            return  # what must hold then is checked elsewhere
+        readable = dict(self._readable(cursor.partition))
         handed = {readable[offset] for offset in offsets if offset in readable}
         if not handed:
             return  # read ahead, and compacted since
@@ -101,12 +118,22 @@ class Handed:
             for offset, priority in readable.items()
             if priority > lowest and offset >= track.base and offset not in track.handed and offset not in offsets
         ]
+        better = self._wanted(cursor, better)
         if better:
             assert len(offsets) == 1, f"{offsets} of priority {lowest} were handed out before {better}"
             assert track.streak >= LANE_STREAK_MAX, f"{offsets} of priority {lowest} came before {better}"
             track.streak = 0
         else:
             track.streak += len(offsets)
+
+    def _wanted(self, cursor: Cursor, offsets: list[int]) -> list[int]:
+        """Those that the group would hand out."""
+        if not offsets:
+            return []
+        admission, now_ms = cursor.group.admission or PLAIN, self._world.core.stage.now_ms
+        records = self._world.core.reading.page_at(cursor.partition, offsets)
+        wanted = (Verdict.HAND, Verdict.HOLD)
+        return [record[0] for record in records if admission.fresh(cursor, record, now_ms) in wanted]
 
     def _readable(self, partition: Partition) -> list[tuple[int, int]]:
         """(offset, priority) of the messages that are there."""
@@ -136,6 +163,11 @@ class Handed:
             for track in [self._track(group, number) for group in groups]:
                 track.base = min(track.base, end)
                 track.handed = {offset for offset in track.handed if offset < end}
+        elif kind == LEVEL:
+            track = self._track(entry[1], entry[2])
+            track.handed = {offset for offset in track.handed if offset < entry[3]}
+        elif kind == PASSED:
+            self._track(entry[1], entry[2]).handed.update(entry[3])
         else:
             self._track(entry[1], entry[2]).handed.update(_offsets(entry))
 
@@ -144,7 +176,9 @@ class Handed:
 
 
 def _offsets(entry: Any) -> list[int]:
-    """What a delivery handed out."""
+    """What a delivery handed out, or a group took for later."""
+    if entry[0] == HOLD:
+        return list(entry[5])
     if entry[0] == DELIVER_LANE:
         return list(entry[8])
     return list(offsets_of(entry[6])) if entry[6] else []

@@ -420,6 +420,9 @@ class World:
             kept = msgspec.to_builtins(topic.groups[name].config)
             config = msgspec.convert(kept | any_settings(random), GroupConfig)
             self.core.groups.alter(topic.groups[name], config)
+            if (kept["order"] == "none") != (config.order == "none"):
+                for cursor in topic.groups[name].cursors:
+                    self.handed.levelled(cursor)
 
     def member(self) -> None:
         group = self.any_group()

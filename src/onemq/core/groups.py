@@ -338,7 +338,7 @@ class Groups(GroupTable):
         """Those messages are unacknowledged from now on, though nobody has them yet, and everything before
         `next_offset` passed. They are ready, or stand in line behind others of their keys."""
         if cursor.lane != PRIORITY_DEFAULT:
-            self._deliver_lane(cursor, "", next_offset, [])
+            self.pass_over(cursor, next_offset)
             next_offset = cursor.next
         group = cursor.group
         orders = order_keys if order_keys and any(order_keys) else []

@@ -98,6 +98,19 @@ class Lanes:
         place = bisect_left(lane, offset)
         return lane[place : place + most].tolist()
 
+    def between(self, priority: int, first: int, end: int) -> list[int]:
+        """The offsets of a lane from one to before another."""
+        if priority != PRIORITY_DEFAULT:
+            lane = self._offsets.get(priority)
+            return [] if lane is None else lane[bisect_left(lane, first) : bisect_left(lane, end)].tolist()
+        return sorted(set(range(first, end)) - self._others(first, end))
+
+    def _others(self, first: int, end: int) -> set[int]:
+        found: set[int] = set()
+        for lane in self._offsets.values():
+            found.update(lane[bisect_left(lane, first) : bisect_left(lane, end)])
+        return found
+
     def count_between(self, first: int, end: int) -> int:
         """How many messages from an offset to before another are not in the default lane."""
         return sum(bisect_left(lane, end) - bisect_left(lane, first) for lane in self._offsets.values())
@@ -126,10 +139,7 @@ class Lanes:
         """Of records in order, those in the default lane."""
         if not records:
             return records
-        first, end = records[0][0], records[-1][0] + 1
-        others: set[int] = set()
-        for lane in self._offsets.values():
-            others.update(lane[bisect_left(lane, first) : bisect_left(lane, end)])
+        others = self._others(records[0][0], records[-1][0] + 1)
         return [record for record in records if record[0] not in others] if others else records
 
 

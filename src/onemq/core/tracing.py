@@ -12,7 +12,7 @@ with the event as text, runs as in entries, how often the messages were handed o
 them), when they are due again (0: at once), and [topic, partition, offset] of a dead letter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
     DELIVER,
+    DELIVER_LANE,
     HAND,
     HOLD,
     LEAVE,
@@ -39,6 +40,7 @@ from onemq.core.sending import Sending
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.log.records import NO_HEADERS
+from onemq.message import PRIORITY_DEFAULT
 
 _UNKEPT = "needs no acknowledgement"
 
@@ -83,6 +85,7 @@ class Tracing:
         topics.on_delete.append(self._deleted)
         self._notes: dict[int, Callable[[Any, Group], None]] = {
             DELIVER: self._deliver,
+            DELIVER_LANE: self._deliver_lane,
             HAND: self._hand,
             HOLD: self._hold,
             ACKNOWLEDGE: self._acknowledge,
@@ -154,19 +157,31 @@ class Tracing:
         if runs:
             self._note(group, "delivered", member, number, runs, count=1)
             return
-        runs = self._rest(group, number, next_offset)
+        self._unkept(group, member, number, _moved(group.cursors[number], next_offset))
+
+    def _deliver_lane(self, entry: Any, group: Group) -> None:
+        _, _, number, member, _, priority, position, _, offsets = entry
+        if offsets:
+            self._note(group, "delivered", member, number, runs_of(offsets), count=1)
+            return
+        cursor = group.cursors[number]
+        if member and cursor.ranked is not None:
+            moved = cursor.ranked.between(priority, cursor.lanes.of(priority), position)
+            self._unkept(group, member, number, moved)
+
+    def _unkept(self, group: Group, member: str, number: int, moved: Sequence[int]) -> None:
+        runs = self._rest(group, number, moved)
         if runs:
             self._note(group, "delivered", member, number, runs, count=1, reason=_UNKEPT)
 
-    def _rest(self, group: Group, number: int, next_offset: int) -> list[int]:
+    def _rest(self, group: Group, number: int, offsets: Sequence[int]) -> list[int]:
         """What a group moves over, less what it has just passed."""
-        offsets = range(group.cursors[number].next, next_offset)
         last = self.noted[-1][1] if self.noted else None
         if last is not None and (last.event, last.group, last.partition) == ("passed", group.name, number):
             passed = set(offsets_of(last.runs or []))
             offsets_left = [offset for offset in offsets if offset not in passed]
             return runs_of(offsets_left) if offsets_left else []
-        return [offsets[0], offsets[-1]] if offsets else []
+        return runs_of(offsets) if offsets else []
 
     def _hold(self, entry: Any, group: Group) -> None:
         _, _, number, _, _, offsets, _, _ = entry
@@ -212,10 +227,18 @@ class Tracing:
 
     def _pass(self, entry: Any, group: Group) -> None:
         _, _, number, next_offset = entry
-        runs = self._rest(group, number, next_offset)
+        runs = self._rest(group, number, _moved(group.cursors[number], next_offset))
         if runs:
             self._note(group, "passed", None, number, runs, reason="there was nothing that can be read")
 
     def _move(self, entry: Any, group: Group) -> None:
         _, _, number, offset = entry
         self._note(group, "moved", None, number, None, reason=f"the group goes on at offset {offset}")
+
+
+def _moved(cursor: Cursor, next_offset: int) -> Sequence[int]:
+    """What a group moves over when it goes on at an offset of the default lane."""
+    lanes = cursor.ranked
+    if lanes is None:
+        return range(cursor.next, next_offset)
+    return lanes.between(PRIORITY_DEFAULT, cursor.next, next_offset)
