@@ -3,6 +3,7 @@
 import sys
 from random import Random
 
+import msgspec
 import pytest
 
 from onemq import limits
@@ -16,8 +17,8 @@ from onemq.core.start import LAST
 from onemq.core.topics import SCHEDULE_NAME
 from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import LANE_STREAK_MAX
-from onemq.log.records import encode_headers
-from onemq.message import DUE, PRIORITY, header
+from onemq.log.records import BatchBuilder, encode_headers
+from onemq.message import DUE, EXPIRES, PRIORITY, header
 from tests.sim.fingerprint import lanes_of
 from tests.unit.core.broker import HOUR_MS, Answers, Broker, in_memory, sealed
 
@@ -600,3 +601,133 @@ def test_nothing_is_lost_or_comes_twice_whatever_the_mixture(broker: Broker, see
         assert len(got[which]) == len(sent)
         assert sorted(got[which], key=lambda body: int(body or b"")) == sent
         assert groups[which].cursors[0].unread == 0
+
+
+# Groups that look at each message
+
+
+def test_a_group_that_keeps_an_order_has_no_eye_for_priorities(broker: Broker) -> None:
+    """B10, B3"""
+    broker.topic()
+    by_partition, by_key = broker.group(name="p", order="partition"), broker.group(name="k", order="key")
+    send(broker, (b"a", 4), (b"high", HIGH), (b"low", LOW), (b"b", 4))
+    assert broker.bodies(by_partition) == broker.bodies(by_key) == [b"a", b"high", b"low", b"b"]
+    broker.acknowledge(by_key, 0, 1, 2, 3)
+    assert (by_key.lag, by_key.cursors[0].low) == (0, 4)
+
+
+def alter(broker: Broker, group: Group, **settings: object) -> None:
+    with broker.turn() as core:
+        core.groups.alter(group, msgspec.structs.replace(group.config, **settings))
+
+
+def test_a_group_that_begins_to_keep_an_order_misses_nothing(broker: Broker) -> None:
+    """B10, B3: what overtook others may come again"""
+    broker.topic()
+    group = broker.group()
+    send(broker, (b"low", LOW), (b"a", 4), (b"high", HIGH))
+    assert broker.bodies(group, most=1) == [b"high"]
+    broker.acknowledge(group, 2)
+    alter(broker, group, order="partition")
+    assert broker.bodies(group) == [b"low", b"a", b"high"]
+    broker.acknowledge(group, 0, 1, 2)
+    alter(broker, group, order="none")
+    send(broker, (b"b", 4), (b"high 2", HIGH))
+    assert broker.bodies(group) == [b"high 2", b"b"]
+
+
+def test_a_filter_passes_over_messages_of_all_priorities(broker: Broker) -> None:
+    """B10, B4"""
+    broker.topic()
+    group = broker.group(filter="priority <> 8 AND priority <> 1")
+    send(broker, (b"a", 4), (b"no", 8), (b"high", HIGH), (b"nor", 1), (b"low", LOW))
+    assert broker.bodies(group) == [b"high", b"a", b"low"]
+    broker.acknowledge(group, 0, 2, 4)
+    assert (group.lag, group.cursors[0].low) == (0, 5)
+
+
+def test_messages_that_are_wanted_once_come_by_priority(broker: Broker) -> None:
+    """B10, B9"""
+    broker.topic()
+    group = broker.group(once="key")
+    with broker.turn() as core:
+        for key, priority in ((b"x", 4), (b"y", LOW), (b"x", HIGH), (b"z", HIGH)):
+            core.send("t", key + b"%d" % priority, key, priority=priority)
+    assert broker.bodies(group) == [b"x9", b"z9", b"y0"]
+    broker.acknowledge(group, 2, 3, 1)
+    assert broker.bodies(group) == []
+    assert group.lag == 0
+
+
+@pytest.mark.parametrize("expired", ["drop", "dead"])
+def test_expired_messages_of_all_priorities_go_whether_somebody_asks_or_not(broker: Broker, expired: str) -> None:
+    """B10, B11"""
+    broker.topic(expires_ms=1_000, expired=expired)
+    group = broker.group()
+    send(broker, (b"a", 4), (b"high", HIGH), (b"low", LOW))
+    broker.pass_ms(500)
+    send(broker, (b"high 2", HIGH), (b"b", 4))
+    broker.pass_ms(ROUND_MS)
+    assert broker.bodies(group) == []
+    assert group.lag == 0
+    dead = sorted(record[3] or b"" for record in broker.records("t.g.dead")) if expired == "dead" else []
+    assert dead == ([b"a", b"b", b"high", b"high 2", b"low"] if expired == "dead" else [])
+
+
+def test_what_has_not_expired_comes_by_priority_among_what_has(broker: Broker) -> None:
+    """B10, B11"""
+    broker.topic()
+    group = broker.group()
+    expiring = ((EXPIRES, b"%d" % (broker.now_ms + 1_000)),)
+    with broker.turn() as core:
+        for body, priority, headers in ((b"a", 4, ()), (b"gone", HIGH, expiring), (b"high", HIGH, ())):
+            core.send("t", body, headers=headers, priority=priority)
+        core.send("t", b"gone, too", headers=expiring)
+        core.send("t", b"low", priority=LOW)
+    broker.pass_ms(1_000)
+    assert broker.bodies(group) == [b"high", b"a", b"low"]
+    broker.acknowledge(group, 0, 2, 4)
+    assert (group.lag, group.cursors[0].low) == (0, 5)
+
+
+def test_a_batch_that_a_client_sealed_has_priorities(broker: Broker) -> None:
+    """B10: MQ.APPEND looks at each record anyway"""
+    topic = broker.topic()
+    group = broker.group()
+    builder = BatchBuilder(0, broker.now_ms)
+    for body, priority in ((b"a", 4), (b"high", HIGH), (b"low", LOW)):
+        builder.add(broker.now_ms, None, body, encode_headers(with_priority((), priority)))
+    broker.send(b"first")
+    with broker.turn() as core:
+        core.sending.append(topic, 0, builder.seal())
+    assert known(broker) == {9: [2], 0: [3]}
+    assert broker.bodies(group) == [b"high", b"first", b"a", b"low"]
+
+
+def test_a_half_message_keeps_its_priority(broker: Broker) -> None:
+    """B10, B7"""
+    topic = broker.topic()
+    group = broker.group()
+    broker.send(b"a")
+    with broker.turn() as core:
+        name = core.halves.add(None, "p", topic, b"high", headers=with_priority(((b"h", b"v"),), HIGH)).transaction
+    with broker.turn() as core:
+        core.halves.commit(name)
+    assert broker.bodies(group) == [b"high", b"a"]
+
+
+def test_a_trace_tells_of_deliveries_by_priority(broker: Broker) -> None:
+    """B10, H5"""
+    broker.topic(trace=True)
+    group = broker.group()
+    send(broker, (b"low", LOW), (b"a", 4), (b"high", HIGH))
+    with broker.turn() as core:
+        core.receiving.receive(group, "kept", 1, lambda got: None)
+        core.receiving.receive(group, "unkept", 1, lambda got: None, in_flight=False)
+        core.receiving.receive(group, "unkept", 1, lambda got: None, in_flight=False)
+        told = [(each.event, each.member, each.runs) for _, each in core.tracing.noted]
+    assert told == [
+        ("delivered", "kept", [2, 2]),
+        ("delivered", "unkept", [1, 1]),
+        ("delivered", "unkept", [0, 0]),
+    ]
