@@ -118,8 +118,7 @@ class Core:
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
-            self.sent_once,
-            self.ranking,
+            self.sent_once, self.ranking,
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
