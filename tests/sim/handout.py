@@ -34,16 +34,19 @@ def any_headers(random: Random, now_ms: int) -> Headers:
 
 
 def any_settings(random: Random) -> dict[str, Any]:
-    """Settings of a group that decide on what it hands out."""
-    if random.random() < 0.4:
+    """Settings of a group that decide on what it hands out: none, one, or some of them."""
+    roll = random.random()
+    if roll < 0.4:
         return {}
-    return {
+    settings = {
         "filter": random.choice([None, None, "a", "biz IS NULL OR biz <> 'b1'"]),
         "order": random.choice(["none", "partition", "key", "key"]),
         "assign": random.choice(["none", "none", "none", "average", "circle", "config", "room", "hash"]),
         "once": random.choice([None, None, "key", "header:biz", "id"]),
         "once_ms": random.choice([10_000, 10**9]),
     }
+    one = random.choice(["filter", "order", "order", "assign", "once"])
+    return settings if roll < 0.7 else {one: settings[one]}
 
 
 def any_attributes(random: Random) -> Attributes | None:
@@ -131,6 +134,7 @@ class HandOutChecks:
             for cursor in group.cursors:
                 owners = {each.member for each in cursor.unacknowledged.values() if each.member is not None}
                 assert len(owners) <= 1, "a partition is with two members"
+                _check_nothing_overtakes(cursor)
         if group.locks is None:
             deliveries = [each for cursor in group.cursors for each in cursor.unacknowledged.values()]
             assert all(each.due_ms != HELD for each in deliveries), "held back by nobody"
@@ -172,6 +176,12 @@ class HandOutChecks:
                 unwanted = group.config.filter is not None and not _matches(group.config.filter, record)
                 expired = expires_at_ms(topic, record) is not None
                 assert unwanted or expired, f"{group.name} never got {place}"
+
+
+def _check_nothing_overtakes(cursor: Cursor) -> None:
+    flying = [offset for offset, each in cursor.unacknowledged.items() if each.member is not None]
+    parked = [offset for offset, each in cursor.unacknowledged.items() if each.member is None]
+    assert not flying or not parked or max(flying) < min(parked), "in flight, though an earlier one comes again"
 
 
 def order_key(record: Record) -> bytes | None:
