@@ -304,6 +304,8 @@ def test_a_partition_is_claimed_as_a_whole(broker: Broker) -> None:
     with broker.turn() as core:
         assert core.groups.claim(group, 0, [1], "n") == []
         assert core.groups.claim(group, 0, [0, 1], "n") == [0, 1]
+        assert core.groups.give_back(group, 0, [0]) == 1
+        assert core.groups.claim(group, 0, [1], "o") == [], "an earlier one comes first"
 
 
 def test_an_order_of_partitions_that_comes_later_waits_until_one_member_is_left(broker: Broker) -> None:
