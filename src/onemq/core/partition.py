@@ -23,6 +23,7 @@ class Partition:
         "builder",
         "deleted",
         "end",
+        "expiring_end",
         "identify",
         "journaled",
         "lanes",
@@ -40,6 +41,8 @@ class Partition:
         self.sync = sync
         self.start = self.end = 0
         """First kept offset, and the offset that the next message gets."""
+        self.expiring_end = 0
+        """Of the messages from here on, none says itself when it expires (expiry.py)."""
         self.boot = 0
         """The end when the broker started: messages before it that were not persistent are void."""
         self.deleted: Bitmap | None = None

@@ -349,7 +349,7 @@ class Receiving:
             if records:
                 records.reverse()
                 cursor.ahead = records
-                cursor.plain = is_plain(cursor.group, records)
+                cursor.plain = is_plain(cursor, records)
             elif next_offset > offset:
                 self._groups.pass_over(cursor, next_offset)
 

@@ -16,9 +16,10 @@ PLAIN = Admission(GroupConfig())
 _HOLD_AT_ONCE_MIN = 32
 
 
-def is_plain(group: Group, records: list[Record]) -> bool:
+def is_plain(cursor: Cursor, records: list[Record]) -> bool:
     """Whether a group hands out records without looking at each."""
-    return group.admission is None and not may_expire(group.topic, records)
+    group = cursor.group
+    return group.admission is None and not may_expire(group.topic, cursor.partition, records)
 
 
 def _room(cursor: Cursor) -> int:
@@ -108,7 +109,7 @@ class Screening:
     def again(self, cursor: Cursor, records: list[Record]) -> list[Record]:
         """Those of the records that may be handed out, once the others are out of the way."""
         group = cursor.group
-        if not records or is_plain(group, records):
+        if not records or is_plain(cursor, records):
             return records
         admission, now_ms = group.admission or PLAIN, self._stage.now_ms
         verdicts = [(record, admission.again(cursor, record, now_ms)) for record in records]

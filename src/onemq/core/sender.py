@@ -7,6 +7,7 @@ idempotency key in any of these ways.
 from typing import NamedTuple
 
 from onemq.core.cron import DEFAULT_ZONE
+from onemq.core.expiry import EXPIRES_MARK
 from onemq.core.halves import Halves
 from onemq.core.placed import HALF, TIMER, Placed
 from onemq.core.ranking import with_priority
@@ -94,6 +95,8 @@ class Sender:
                 number = found.choose(order_key, number).number
             encoded = encode_headers(headers) if headers else NO_HEADERS
             place = self._sending.send(found, body, key, encoded, number, persistent, producer)
+            if headers and EXPIRES_MARK in encoded:
+                found.partitions[place[0]].expiring_end = found.partitions[place[0]].end
             placed = place if isinstance(place, Placed) else Placed(*place)
         if once_key is not None and not placed.duplicate:
             partition = found.partitions[placed.partition] if placed.partition >= 0 else None

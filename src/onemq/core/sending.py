@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from onemq.core.expiry import EXPIRES_MARK
 from onemq.core.foreign import checked_records
 from onemq.core.lanes import PRIORITY_MARK, priority_in, priority_of
 from onemq.core.partition import Partition
@@ -54,6 +55,12 @@ def _identified(partition: Partition, headers: bytes) -> bytes:
     return headers if id is None else with_header(headers, STREAM_ID, id)
 
 
+def _note_expiring(partition: Partition, batch: bytes, header: BatchHeader) -> None:
+    """The partition has a batch more, whose messages may say when they expire."""
+    if EXPIRES_MARK in batch or header.attributes & COMPRESSION_MASK:
+        partition.expiring_end = partition.end
+
+
 class Sending:
     """Stages messages."""
 
@@ -77,8 +84,9 @@ class Sending:
         persistent: bool = True,
         producer: ProducerSequence | None = None,
     ) -> tuple[int, int]:
-        """Stages one message. Returns (partition, offset), as a `Duplicate` if it is there already. Raises
-        `TooLarge`, `DiskFull`, and what the producer's sequence gives rise to."""
+        """Stages one message, which does not say itself when it expires (`Sender` takes such, too). Returns
+        (partition, offset), as a `Duplicate` if it is there already. Raises `TooLarge`, `DiskFull`, and what the
+        producer's sequence gives rise to."""
         # Paid for every message: what the checks would find is looked at here, and they tell.
         stage = self._stage
         if self.refusal is not None or stage.refusal is not None:
@@ -117,6 +125,8 @@ class Sending:
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent=True)
         if PRIORITY_MARK in headers:
             self._rank(partition, offset, headers)
+        if EXPIRES_MARK in headers:
+            partition.expiring_end = partition.end
         self.on_put(partition)
         return offset
 
@@ -144,6 +154,7 @@ class Sending:
             return place
         offset = partition.add_batch(batch, header.last_offset_delta + 1)
         self._stage.message(partition)
+        _note_expiring(partition, batch, header)
         if place is not None:
             self._producers.produced(*place, offset, partition.sync)
         return offset
@@ -173,6 +184,7 @@ class Sending:
             self._stage.message(partition)
         if PRIORITY_MARK in batch or header.attributes & COMPRESSION_MASK:
             self._rank_all(partition, offset, records)
+        _note_expiring(partition, batch, header)
         if place is not None:
             self._producers.produced(*place, offset, partition.sync)
         return Appended(offset, len(records), False)

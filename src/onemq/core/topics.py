@@ -267,7 +267,7 @@ class Topics:
         for topic in self._by_name.values():
             for partition in topic.partitions:
                 partition.start, partition.end = self._log.bounds(topic.id, partition.number)
-                partition.boot = partition.end
+                partition.boot = partition.expiring_end = partition.end
 
     def boots(self) -> dict[tuple[int, int], int]:
         """Where each partition ended when the broker started."""

@@ -2,7 +2,7 @@
 
 from onemq.core.redelivery import Backoff
 from onemq.message import EXPIRES
-from tests.unit.core.broker import MINUTE_MS, NOW_MS, SECOND_MS, Broker
+from tests.unit.core.broker import MINUTE_MS, NOW_MS, SECOND_MS, Broker, sealed
 
 
 def expiring(at_ms: int) -> dict[str, object]:
@@ -108,6 +108,44 @@ def test_messages_that_may_expire_are_not(broker: Broker) -> None:
     broker.send(b"a", **expiring(NOW_MS))
     with broker.turn() as core:
         assert core.receiving.take_fresh(group, "m", 1, True) is None
+
+
+def test_messages_with_other_headers_are_taken_the_short_way_too(broker: Broker) -> None:
+    broker.topic()
+    group = broker.group()
+    broker.send(b"a", headers=((b"x", b"1"), (EXPIRES, b"1")))
+    with broker.turn() as core:
+        taken = core.receiving.take_fresh(group, "m", 1, True)
+        assert taken is not None
+        assert [record[3] for record in taken] == [b"a"], "a header after the sender's own is the sender's own"
+
+
+def test_messages_of_ready_made_batches_expire_too(broker: Broker) -> None:
+    topic = broker.topic()
+    group = broker.group()
+    with broker.turn() as core:
+        core.sending.send_batch(topic, 0, sealed(b"a", headers=((EXPIRES, b"%d" % NOW_MS),)))
+        core.sending.append(topic, 0, sealed(b"b", headers=((EXPIRES, b"%d" % NOW_MS),)))
+        core.sending.append(topic, 0, sealed(b"c"))
+    assert broker.bodies(group) == [b"c"]
+
+
+def test_scheduled_messages_expire_too(broker: Broker) -> None:
+    broker.topic()
+    group = broker.group()
+    broker.send(b"a", deliver_at_ms=NOW_MS + SECOND_MS, **expiring(NOW_MS + SECOND_MS))
+    broker.send(b"b", deliver_at_ms=NOW_MS + SECOND_MS, **expiring(NOW_MS + MINUTE_MS))
+    broker.pass_ms(SECOND_MS)
+    assert broker.bodies(group) == [b"b"]
+
+
+def test_messages_of_the_last_run_expire_too(local: Broker) -> None:
+    local.topic()
+    local.group()
+    local.send(b"a", **expiring(NOW_MS + SECOND_MS))
+    local.restart()
+    local.now_ms += SECOND_MS
+    assert local.bodies(local.core.groups.get("t", "g")) == []
 
 
 def test_expired_ones_stay_buried_after_a_restart(local: Broker) -> None:

@@ -163,7 +163,7 @@ def _check(words: Words, options: Options, now_ms: int) -> None:
         options.headers.append((ORDER_KEY, options.order))
     if options.expires_ms is not None:
         from_ms = options.due_ms if is_later and options.due_ms is not None else now_ms
-        options.headers.append((EXPIRES, b"%d" % (from_ms + options.expires_ms)))
+        options.headers.insert(0, (EXPIRES, b"%d" % (from_ms + options.expires_ms)))  # before the sender's own
 
 
 def _header(words: Words) -> tuple[bytes, bytes]:
