@@ -14,7 +14,7 @@ from onemq.core.reading import Reading
 from onemq.core.sending import Sending, check_size
 from onemq.core.topics import Topic, Topics
 from onemq.errors import Corrupt
-from onemq.log.records import encode_headers
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
     DUE,
     ID,
@@ -81,7 +81,7 @@ class Parking:
         self._sending.check()
         if number is not None:
             topic.choose(key, number)
-        return check_size(topic, body, key, encode_headers(headers))
+        return check_size(topic, body, key, encode_headers(headers) if headers else NO_HEADERS)
 
     def put(
         self,
@@ -139,11 +139,12 @@ class Parking:
     def forward(self, record: Record, headers: HeaderList) -> bool:
         """Sends a message to its topic, if that is still there. What was taken is delivered: the topic's settings
         may have changed since, and some of the headers are ours."""
-        topic = self._target(record)
+        own, _ = _apart(record[4])
+        topic = self._target(record, own)
         if topic is None:
             self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
             return False
-        number = _apart(record[4])[0].get(TARGET_PARTITION)
+        number = own.get(TARGET_PARTITION)
         wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
         order_key = header(record[4], ORDER_KEY)
         partition = topic.choose(record[2] if order_key is None else order_key, wanted)
@@ -152,12 +153,12 @@ class Parking:
 
     def target_name(self, record: Record) -> str:
         """The name of the topic that a message goes to."""
-        topic = self._target(record)
+        topic = self._target(record, _apart(record[4])[0])
         return target_of(record) if topic is None else topic.name
 
-    def _target(self, record: Record) -> Topic | None:
+    def _target(self, record: Record, own: dict[bytes, bytes | None]) -> Topic | None:
         """Where a message goes: its topic, which may have another name now, or one that took its place."""
-        id = _apart(record[4])[0].get(TARGET_ID)
+        id = own.get(TARGET_ID)
         same = self._topics.by_id(int(id)) if id is not None else None
         return same or self._topics.find(target_of(record))
 
