@@ -30,6 +30,7 @@ from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import BatchBuilder
 from onemq.message import DUE, PRIORITY_DEFAULT, SERIES_ID, TRANSACTION, header
+from tests.sim.dead import DeadCalls
 from tests.sim.disk import Crash, SimDisk
 from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference, records_of
 from tests.sim.halves import HalfCalls
@@ -102,6 +103,7 @@ class World:
         """Messages that a restart may take."""
         self.handed = Handed(self)
         self.halves = HalfCalls(self)
+        self.dead = DeadCalls(self)
         self.acknowledged = Acknowledged()
         self.repeats = RepeatCalls(self)
         self.background: Later | None = None
@@ -300,8 +302,8 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call, self.search, self.trace, self.repeats.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8],
+             self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -369,7 +371,10 @@ class World:
         bodies = [self.body() for _ in range(random.randint(1, 10))]
         for body in bodies:
             builder.add(self.now_ms, None, body, b"\x00")
-        first = self.core.sending.send_batch(topic, number, builder.seal())
+        if random.random() < 0.5:
+            first = self.core.sending.append(topic, number, builder.seal()).offset
+        else:
+            first = self.core.sending.send_batch(topic, number, builder.seal())
         for place, body in enumerate(bodies):
             self.note(topic, number, first + place, body, topic.sync)
 
@@ -439,7 +444,10 @@ class World:
         if group is not None:
             wait = self.random.choice([None, self.now_ms + 2_000])
             member, most = self.random.choice("mno"), self.random.randint(1, 20)
-            self.core.receiving.receive(group, member, most, lambda got: self.got(group, got), wait)
+            allowance = self.random.choice([None, lambda: self.random.randint(0, most)])
+            self.core.receiving.receive(
+                group, member, most, lambda got: self.got(group, got), wait, allowance=allowance
+            )
 
     def got(self, group: Group, handed: list[Any]) -> None:
         for _, _, count in handed:
@@ -478,7 +486,9 @@ class World:
 
     def claim(self) -> None:
         held = self.held()
-        if held:
+        if held and self.random.random() < 0.5:
+            assert self.core.groups.extend(*held) == len(held[2])
+        elif held:
             self.core.groups.claim(*held, member=self.random.choice("mno"), counts=False)
 
     def unit(self) -> None:
@@ -624,6 +634,8 @@ class World:
         self.note_done()
         for topic in self.core.topics:
             for group in topic.groups.values():
+                for member in group.members.values():
+                    assert member.in_flight == sum(each.left for each in member.held), "a member that miscounts"
                 for cursor in group.cursors:
                     ready = set(cursor.ready)
                     for offset, each in cursor.unacknowledged.items():
