@@ -21,6 +21,7 @@ from onemq.message import (
     PRIORITY_MAX,
     PRODUCER_GROUP,
     REPLY_TO,
+    SERIES_ID,
     STREAM_ID,
     TAG,
     TARGET,
@@ -39,11 +40,12 @@ if TYPE_CHECKING:
 
 RESERVED = frozenset((
     BORN, CONTENT_TYPE, CORRELATION, DEAD, DUE, ENCODING, EXPIRES, FIELD, ID, ORDER_KEY, PRIORITY, PRODUCER_GROUP,
-    REPLY_TO, STREAM_ID, TAG, TARGET, TARGET_ID, TARGET_PARTITION, TRANSACTION,
+    REPLY_TO, SERIES_ID, STREAM_ID, TAG, TARGET, TARGET_ID, TARGET_PARTITION, TRANSACTION,
 ))  # fmt: skip
 """Headers that have a field of their own, or that nobody needs to see."""
 _TEXTS = ((CONTENT_TYPE, "type"), (ENCODING, "encoding"), (ORDER_KEY, "order"), (REPLY_TO, "reply_to"),
-          (CORRELATION, "correlation"), (TRANSACTION, "transaction"))  # fmt: skip
+          (CORRELATION, "correlation"), (TRANSACTION, "transaction"),
+          (SERIES_ID, "series"))  # fmt: skip
 _TIMES = ((BORN, "born"), (EXPIRES, "expires"), (DUE, "due"))
 _PUSH = b">3\r\n$11\r\nmq.messages\r\n"
 _NULL = b"_\r\n"

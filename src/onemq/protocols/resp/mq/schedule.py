@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from onemq.core.schedule import Scheduled
 from onemq.errors import NotFound
 from onemq.limits import MQ_COUNT_MAX
-from onemq.message import message_id
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.mq.arguments import Words, shown
-from onemq.protocols.resp.mq.messages import map_reply, optional
+from onemq.protocols.resp.mq.messages import map_reply, optional, optional_integer, optional_text
 from onemq.protocols.resp.mq.waiting import Answer
 from onemq.protocols.resp.numbers import parse_integer
+from onemq.units import format_duration
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -98,11 +98,15 @@ def _timer_reply(session: "RespSession", timer: Scheduled) -> bytes:
     form, core = session.replies, session.service.core
     return map_reply(form, {
         "id": replies.integer(timer.id),
-        "message": replies.text(message_id(core.schedule.parking.partition.topic_id, 0, timer.id)),
+        "message": replies.text(core.schedule.parking.message_id(timer.id)),
         "due": replies.integer(timer.due_ms),
         "topic": replies.text(timer.topic),
         "key": optional(form, timer.key),
         "body": replies.bulk(timer.body),
+        "every": optional_text(form, format_duration(timer.every_ms) if timer.every_ms is not None else None),
+        "cron": optional_text(form, timer.cron),
+        "zone": optional_text(form, timer.zone),
+        "left": optional_integer(form, timer.left),
     })  # fmt: skip
 
 

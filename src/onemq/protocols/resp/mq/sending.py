@@ -4,11 +4,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
-from onemq.core.placed import TIMER
+from onemq.core.cron import DEFAULT_ZONE
+from onemq.core.placed import HALF, TIMER, Placed
 from onemq.core.redelivery import DELAY_LEVELS
+from onemq.core.schedule import Scheduled
+from onemq.core.sender import InTransaction
 from onemq.core.sending import ProducerSequence, check_size
-from onemq.core.topics import SCHEDULE_NAME, Topic
-from onemq.limits import TRANSACTION_CHECK_MS
+from onemq.core.topics import Topic
+from onemq.limits import SENT_ONCE_MS, TRANSACTION_CHECK_MS
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
     BORN,
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 _SENDERS_OWN = frozenset((BORN, ENCODING))
 """Reserved headers that have no option here and that a sender may write."""
+_NEW = "*"
+"""The name of a transaction that is to be named after its first message."""
 _TYPES = ("TEXT", "BYTES", "JSON")
 
 
@@ -46,11 +51,20 @@ class Options:
     """After it was sent, or after it was due."""
     persistent: bool = True
     producer: ProducerSequence | None = None
+    every_ms: int | None = None
+    cron: str | None = None
+    zone: str = DEFAULT_ZONE
+    times: int | None = None
+    once_key: bytes | None = None
+    once_ms: int = SENT_ONCE_MS
     transaction: str | None = None
-    """`*`: a new one, named after this message."""
     producer_group: str = ""
     check_after_ms: int = TRANSACTION_CHECK_MS
     headers: list[tuple[bytes, bytes | None]] = field(default_factory=list)
+
+    @property
+    def repeats(self) -> bool:
+        return self.every_ms is not None or self.cron is not None or self.times is not None
 
 
 def send(session: "RespSession", request: list[bytes]) -> bytes:
@@ -136,6 +150,18 @@ def _options(words: Words, now_ms: int) -> Options:
                 options.headers.append((CONTENT_TYPE, words.choice("TYPE", *_TYPES).lower().encode()))
             case "PRODUCER":
                 options.producer = producer_of(words)
+            case "EVERY":
+                options.every_ms = words.duration_ms("EVERY")
+            case "CRON":
+                options.cron = words.text("CRON")
+            case "ZONE":
+                options.zone = words.text("ZONE")
+            case "TIMES":
+                options.times = words.integer("TIMES", 1)
+            case "IDEMPOTENCY":
+                options.once_key = words.value("IDEMPOTENCY")
+            case "WITHIN":
+                options.once_ms = words.duration_ms("WITHIN")
             case "TRANSACTION":
                 options.transaction = words.text("TRANSACTION")
             case "GROUP":
@@ -149,21 +175,27 @@ def _options(words: Words, now_ms: int) -> Options:
 
 
 def _check(words: Words, options: Options, now_ms: int) -> None:
-    is_later = options.due_ms is not None and options.due_ms > now_ms
+    is_later = options.repeats or (options.due_ms is not None and options.due_ms > now_ms)
     if is_later and not options.persistent:
         raise words.problem("a message that is due later is always stored: leave TRANSIENT out")
     if options.transaction is not None:
-        if not options.producer_group:
-            raise words.problem("TRANSACTION needs GROUP, the producer group that is asked what became of it")
-        if options.due_ms is not None or options.producer is not None or not options.persistent:
-            raise words.problem("a message of a transaction cannot be delayed, transient or of a PRODUCER sequence")
+        _check_half(words, options)
     elif options.producer_group:
         raise words.problem("GROUP is the producer group of a TRANSACTION")
-    if options.order is not None:
-        options.headers.append((ORDER_KEY, options.order))
     if options.expires_ms is not None:
+        if options.repeats:
+            raise words.problem("EXPIRES is one time for all copies of a message that repeats: let the topic have it")
         from_ms = options.due_ms if is_later and options.due_ms is not None else now_ms
         options.headers.insert(0, (EXPIRES, b"%d" % (from_ms + options.expires_ms)))  # before the sender's own
+
+
+def _check_half(words: Words, options: Options) -> None:
+    if not options.producer_group:
+        raise words.problem("TRANSACTION needs GROUP, the producer group that is asked what became of it")
+    if options.due_ms is not None or options.repeats or options.producer is not None or not options.persistent:
+        raise words.problem("a message of a transaction cannot be delayed, transient or of a PRODUCER sequence")
+    if options.once_key is not None and options.transaction == _NEW:
+        raise words.problem("IDEMPOTENCY needs a transaction with a name")
 
 
 def _header(words: Words) -> tuple[bytes, bytes]:
@@ -183,34 +215,41 @@ def producer_of(words: Words) -> ProducerSequence:
 
 
 def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, bytes]:
-    number = options.number
-    if number is None and options.order is not None:
-        number = topic.choose(options.order, None).number
+    if options.transaction == _NEW:
+        return _send_first_half(core, topic, body, options)
+    within = None
     if options.transaction is not None:
-        return _send_half(core, topic, body, number, options)
-    ends = [partition.end for partition in topic.partitions] if options.producer is not None else []
-    place, offset = core.send(
-        topic.name, body, options.key, tuple(options.headers), number, options.due_ms, options.persistent,
-        options.producer,
+        within = InTransaction(options.producer_group, options.transaction, options.check_after_ms)
+    placed = core.send(
+        topic.name, body, options.key, tuple(options.headers), options.number, options.due_ms, options.persistent,
+        options.producer, order_key=options.order, every_ms=options.every_ms, cron=options.cron, zone=options.zone,
+        times=options.times, transaction=within, once_key=options.once_key, once_ms=options.once_ms,
     )  # fmt: skip
-    if place == TIMER:
-        assert options.due_ms is not None
-        return _scheduled_facts(core, topic, offset, options.due_ms)
-    facts = place_facts(topic, place, offset)
-    if ends and offset < ends[place]:
-        facts["duplicate"] = replies.ONE
-    return facts
+    if placed.partition == TIMER:
+        facts = _scheduled_facts(core, topic, placed.offset, _due_ms(core, options, placed))
+    elif placed.partition == HALF:
+        facts = _half_facts(core, topic, placed.offset, options.transaction or "")
+    else:
+        facts = place_facts(topic, *placed)
+    return facts | {"duplicate": replies.ONE} if placed.duplicate else facts
 
 
-def _send_half(core: Core, topic: Topic, body: bytes, number: int | None, options: Options) -> dict[str, bytes]:
-    name = None if options.transaction == "*" else options.transaction
+def _send_first_half(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, bytes]:
+    """Begins a transaction, which gets its name from this message."""
+    headers = tuple(options.headers)
+    if options.order is not None and options.order != options.key:
+        headers = (*headers, (ORDER_KEY, options.order))
     half = core.halves.add(
-        name, options.producer_group, topic, body, options.key, tuple(options.headers), number, options.check_after_ms
+        None, options.producer_group, topic, body, options.key, headers, options.number, options.check_after_ms
     )
+    return _half_facts(core, topic, half.offset, half.transaction)
+
+
+def _half_facts(core: Core, topic: Topic, offset: int, transaction: str) -> dict[str, bytes]:
     return {
-        "id": replies.text(core.halves.parking.message_id(half.offset)),
+        "id": replies.text(core.halves.parking.message_id(offset)),
         "topic": replies.text(topic.name),
-        "transaction": replies.text(half.transaction),
+        "transaction": replies.text(transaction),
     }
 
 
@@ -224,12 +263,23 @@ def place_facts(topic: Topic, partition: int, offset: int) -> dict[str, bytes]:
     }
 
 
-def _scheduled_facts(core: Core, topic: Topic, timer: int, due_ms: int) -> dict[str, bytes]:
-    schedule = core.topics.find(SCHEDULE_NAME)
-    assert schedule is not None
-    return {
-        "id": replies.text(message_id(schedule.id, 0, timer)),
+def _scheduled_facts(core: Core, topic: Topic, timer: int, due_ms: int | None) -> dict[str, bytes]:
+    """Where a message is that is due later; without its time if that has come already."""
+    facts = {
+        "id": replies.text(core.schedule.parking.message_id(timer)),
         "topic": replies.text(topic.name),
         "schedule": replies.integer(timer),
-        "due": replies.integer(due_ms),
     }
+    return facts if due_ms is None else facts | {"due": replies.integer(due_ms)}
+
+
+def _due_ms(core: Core, options: Options, placed: Placed) -> int | None:
+    """When a message is due; that of one which was scheduled earlier has to be looked up."""
+    if not placed.duplicate and not options.repeats:
+        return options.due_ms
+    series = core.schedule.series(placed.offset)
+    if series is not None:
+        return series.due_ms
+    found: list[Scheduled | None] = []
+    core.schedule.find(placed.offset, found.append)
+    return found[0].due_ms if found and found[0] is not None else None

@@ -256,3 +256,74 @@ def test_offsets_inside_a_batch_must_be_dense(mq: Connection) -> None:
     builder.add(5, None, b"two", NO_HEADERS)
     assert read_header(builder.seal()).last_offset_delta == 3
     assert "must count up from 0" in refused(mq("MQ.APPEND", "t", "0", builder.seal()))
+
+
+# Again and again, and only once
+
+
+def test_a_message_repeats(talk: Talk, mq: Connection) -> None:
+    now_ms = talk.broker.now_ms
+    sent = mq("MQ.SEND t tick EVERY 10s TIMES 3")
+    assert sent["due"] == now_ms + 10_000
+    (row,) = mq("MQ.SCHEDULE LIST")[1]
+    assert (row["every"], row["cron"], row["left"]) == ("10s", None, 3)
+    for count in (1, 2, 3):
+        talk.pass_ms(10_000)
+        assert len(mq("MQ.READ t")) == count
+    assert mq("MQ.SCHEDULE LIST") == [None, []]
+    assert {message["series"] for message in mq("MQ.READ t")} == {sent["id"]}
+    assert len({message["id"] for message in mq("MQ.READ t")}) == 3
+
+
+def test_a_message_comes_by_a_cron_expression(talk: Talk, mq: Connection) -> None:
+    sent = mq("MQ.SEND", "t", "tick", "CRON", "0 9 * * *", "ZONE", "Asia/Shanghai")
+    (row,) = mq("MQ.SCHEDULE LIST")[1]
+    assert (row["id"], row["due"]) == (sent["schedule"], sent["due"])
+    assert (row["cron"], row["zone"]) == ("0 9 * * *", "Asia/Shanghai")
+    talk.pass_ms(sent["due"] - talk.broker.now_ms)
+    assert len(mq("MQ.READ t")) == 1
+    assert mq(f"MQ.SCHEDULE GET {sent['schedule']}")["due"] == sent["due"] + 24 * HOUR_MS
+    assert mq(f"MQ.SCHEDULE CANCEL {sent['schedule']}") == 1
+
+
+def test_an_idempotency_key_is_stored_once(talk: Talk, mq: Connection) -> None:
+    first = mq("MQ.SEND t one IDEMPOTENCY order-1")
+    assert "duplicate" not in first
+    assert mq("MQ.SEND t two IDEMPOTENCY order-1") == first | {"duplicate": 1}
+    assert "duplicate" not in mq("MQ.SEND u one IDEMPOTENCY order-1"), "each topic for itself"
+    assert mq("MQ.SEND t three IDEMPOTENCY order-2 WITHIN 10s")["offset"] == 1
+    talk.pass_ms(10_001)
+    assert mq("MQ.SEND t four IDEMPOTENCY order-2")["offset"] == 2
+    talk.restart()
+    assert talk.connect()("MQ.SEND t five IDEMPOTENCY order-1")["duplicate"] == 1
+
+
+def test_an_idempotency_key_works_for_delayed_and_half_messages(talk: Talk, mq: Connection) -> None:
+    later = mq("MQ.SEND t later DELAY 1h IDEMPOTENCY a")
+    assert mq("MQ.SEND t later DELAY 2h IDEMPOTENCY a") == later | {"duplicate": 1}
+    half = mq("MQ.SEND t half TRANSACTION tx GROUP shop IDEMPOTENCY b")
+    assert mq("MQ.SEND t half TRANSACTION tx GROUP shop IDEMPOTENCY b") == half | {"duplicate": 1}
+    assert mq("MQ.TX COMMIT tx") == 1
+    talk.pass_ms(HOUR_MS)
+    assert [message["body"] for message in mq("MQ.READ t")] == ["half", "later"]
+    gone = mq("MQ.SEND t later DELAY 1h IDEMPOTENCY a")
+    assert (gone["id"], gone["duplicate"]) == (later["id"], 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("EVERY 1s CRON '* * * * *'", "name one of them"),
+        ("TIMES 3", "name one of them"),
+        ("CRON nonsense", "ERR"),
+        ("CRON '* * * * *' ZONE Nowhere", "ERR"),
+        ("EVERY 1s EXPIRES 1h", "let the topic have it"),
+        ("EVERY 1s TRANSIENT", "leave TRANSIENT out"),
+        ("EVERY 1s PRODUCER 1 0 0", "an idempotent producer cannot schedule"),
+        ("EVERY 1s TRANSACTION a GROUP b", "cannot be delayed"),
+        ("TRANSACTION * GROUP b IDEMPOTENCY a", "IDEMPOTENCY needs a transaction with a name"),
+        ("IDEMPOTENCY a WITHIN 0", "ERR"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_explained(mq: Connection, options: str, told: str) -> None:
+    assert told in refused(mq(f"MQ.SEND t x {options}"))
