@@ -150,26 +150,31 @@ def attempts_reply(form: Replies, attempts: Iterable[tuple[int, str, int, str]])
 
 def push(subscription: int, got: list[Handed]) -> bytes:
     """The messages of a subscription in one frame. Paid for every message: neighbours mostly differ in their
-    offset and body only, so what is around these is put together once."""
+    offset, key and body only, so what is around these is put together once."""
     parts = [b"%b:%d\r\n*%d\r\n" % (_PUSH, subscription, _ITEMS * len(got))]
-    add = parts.append
+    add, bulk = parts.append, replies.bulk
     same_partition = same_deliveries = same_ms = same_size = -1
     same_headers: object = None
-    before = between = after = b""
+    before = middle = length = after = b""
     for partition, record, deliveries in got:
         offset, stored_ms, key, body, headers = record
-        size = -1 if body is None else len(body)
-        if (
-            size != same_size or stored_ms != same_ms or headers is not same_headers or key is not None
-            or deliveries != same_deliveries or partition != same_partition or size < 0
-        ):  # fmt: skip
-            before = b":%d\r\n:" % partition
-            between = b"\r\n:%d\r\n:%d\r\n%b" % (deliveries, stored_ms, _NULL if key is None else replies.bulk(key))
-            between += _NULL if body is None else b"$%d\r\n" % size
-            after = (b"" if body is None else b"\r\n") + _headers(headers)
-            same_partition, same_deliveries, same_ms, same_headers = partition, deliveries, stored_ms, headers
-            same_size = -1 if key is not None else size
-        add(b"%b%d%b%b%b" % (before, offset, between, body or b"", after))
+        if stored_ms != same_ms or deliveries != same_deliveries or partition != same_partition:
+            same_partition, same_deliveries, same_ms = partition, deliveries, stored_ms
+            before, middle = b":%d\r\n:" % partition, b"\r\n:%d\r\n:%d\r\n" % (deliveries, stored_ms)
+        if headers is not same_headers:
+            same_headers = headers
+            after = b"\r\n" + _headers(headers)
+        if body is None:
+            shown_key = _NULL if key is None else bulk(key)
+            add(b"%b%d%b%b_%b" % (before, offset, middle, shown_key, after))
+            continue
+        if len(body) != same_size:
+            same_size = len(body)
+            length = b"$%d\r\n" % same_size
+        if key is None:
+            add(b"%b%d%b_\r\n%b%b%b" % (before, offset, middle, length, body, after))
+        else:
+            add(b"%b%d%b%b%b%b%b" % (before, offset, middle, bulk(key), length, body, after))
     return b"".join(parts)
 
 

@@ -1,6 +1,11 @@
 """MQ.SUBSCRIBE: pushes as they come, never more than the credit, none to a peer that does not read."""
 
+from itertools import product
+
+import hiredis
+
 from onemq.limits import MQ_PUSH_BYTES, MQ_PUSH_MESSAGES_MAX, RECEIVE_BYTES_MAX
+from onemq.protocols.resp.mq.messages import push
 from tests.unit.protocols.resp.mq.talk import Connection, Talk, refused
 
 
@@ -253,3 +258,26 @@ def test_a_log_that_fails_and_comes_back_does_not_end_it(talk: Talk, mq: Connect
     other = talk.connect()
     other("MQ.SEND t after")
     assert mq.pushed() == [(0, 0, "after")]
+
+
+def test_a_push_is_the_same_however_alike_its_messages_are() -> None:
+    headers = ((b"a", b"b"), (b"c", None))
+    shown = {(): None, headers: [b"a", b"b", b"c", None]}
+    rows = [
+        (partition, (offset, stored_ms, key, body, tags), deliveries)
+        for offset, (partition, stored_ms, key, body, tags, deliveries) in enumerate(
+            product((0, 1), (5, 6), (None, b"", b"key"), (None, b"", b"xy"), ((), headers), (1, 2))
+        )
+    ]
+    for got in (rows, rows[::-1], [row for row in rows for _ in range(2)]):
+        reader = hiredis.Reader()
+        reader.feed(push(7, got))
+        word, number, items = reader.gets()
+        assert (word, number) == (b"mq.messages", 7)
+        assert not reader.has_data()
+        expected = [
+            item
+            for partition, (offset, stored_ms, key, body, tags), deliveries in got
+            for item in (partition, offset, deliveries, stored_ms, key, body, shown[tags])
+        ]
+        assert items == expected
