@@ -87,8 +87,13 @@ def _both(beside: dict[str, float]) -> list[str]:
         return [f"{beside['ours_mb']:,.1f} MB", f"{beside['redis_mb']:,.1f} MB"]
     if not beside:
         return []
-    pairs = [f"{beside[f'ours_{name}']:.3g} / {beside[f'redis_{name}']:.3g}" for name in ("p50_ms", "p99_ms", "cpu_us")]
-    return [f"{_number(beside['ours_rate'])}/s", f"{_number(beside['redis_rate'])}/s", *pairs]
+    rates = [f"{_number(beside[name])}/s" if name in beside else "" for name in ("ours_rate", "redis_rate")]
+    return [*rates, *(_pair(beside, name) for name in ("p50_ms", "p99_ms", "cpu_us"))]
+
+
+def _pair(beside: dict[str, float], name: str) -> str:
+    ours, theirs = beside.get(f"ours_{name}"), beside.get(f"redis_{name}")
+    return "" if ours is None or theirs is None else f"{ours:.3g} / {theirs:.3g}"
 
 
 def write(results: list[Result], where: dict[str, str], path: Path) -> None:
