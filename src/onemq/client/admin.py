@@ -292,6 +292,11 @@ class AsyncLooking(Asking):
         return [tuple(row) for row in await self._ask("MQ.OFFSETS", topic, *words)]
 
 
+    async def transactions(self, group: str | None = None) -> Rows:
+        """Transactions of half messages that are neither committed nor rolled back."""
+        return await self._rows("MQ.TX", "LIST", *(() if group is None else ("GROUP", group)))
+
+
 def _which(group: str | None, filter: str | None, ids: Sequence[str] | None) -> list[Word]:
     words: list[Word] = []
     words += [] if group is None else ["GROUP", group]

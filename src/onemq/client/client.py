@@ -65,12 +65,8 @@ class AsyncClient:
         self.schedule = AsyncSchedule(self._link)
         self.dead = AsyncDead(self._link)
         looking = AsyncLooking(self._link)
-        self.search, self.trace, self.read, self.offsets = (
-            looking.search,
-            looking.trace,
-            looking.read,
-            looking.offsets,
-        )
+        self.search, self.trace, self.read = looking.search, looking.trace, looking.read
+        self.offsets, self.transactions = looking.offsets, looking.transactions
         self._hooks = hooks.find()
         self._producers: list[ProducerCore] = []
         self._consumers: list[AsyncConsumer | AsyncBroadcast] = []

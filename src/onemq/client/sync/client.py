@@ -9,7 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self, Unpack
 
 from onemq.client.address import DEFAULT_URL, Address, parse_address
-from onemq.client.admin import Facts, Messages
+from onemq.client.admin import Facts, Messages, Rows
 from onemq.client.client import REQUEST_SECONDS, AsyncClient, ProducerOptions
 from onemq.client.connection import Word
 from onemq.client.consuming import ConsumerOptions
@@ -136,6 +136,10 @@ class Client:
     def offsets(self, topic: str, at: Time | None = None) -> list[tuple[int, ...]]:
         """(partition, first, end) of each partition, and with a time the offset there."""
         return self._portal.call(self._async.offsets(topic, at))
+
+    def transactions(self, group: str | None = None) -> Rows:
+        """Transactions of half messages that are neither committed nor rolled back."""
+        return self._portal.call(self._async.transactions(group))
 
     def execute(self, *words: Word) -> Any:
         """Any command of the broker, raw."""
