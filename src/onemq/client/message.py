@@ -44,8 +44,8 @@ class Message:
     """One message. `ack()`, `nack()`, `reject()` and `release()` say what becomes of it; the first one counts. They
     return at once: what is said in one turn of the client's loop leaves together."""
 
-    __slots__ = ("_fields", "_id", "_pairs", "_raw", "_settlements", "deliveries", "era", "is_settled", "key_bytes",
-                 "offset", "partition", "stored", "topic")  # fmt: skip
+    __slots__ = ("_fields", "_id", "_pairs", "_raw", "_settlements", "deliveries", "era", "is_done", "is_settled",
+                 "key_bytes", "offset", "partition", "stored", "topic")  # fmt: skip
 
     def __init__(
         self,
@@ -70,7 +70,9 @@ class Message:
         """When the broker stored it, ms since 1970."""
         self.key_bytes = key
         self.is_settled = False
-        """Whether it was acknowledged, or the like."""
+        """Whether it was said what becomes of it."""
+        self.is_done = False
+        """Whether it was acknowledged."""
         self.era = era
         """The number of the connection that it came by."""
         self._raw = body

@@ -55,7 +55,7 @@ class Settlements:
 
     def ack(self, message: Message) -> None:
         if not message.is_settled:
-            message.is_settled = True
+            message.is_settled = message.is_done = True
             self._acks.append(message)
             if not self._scheduled:
                 self._schedule(self._late_count)

@@ -65,7 +65,7 @@ class Unit:
         except TimeoutError:
             raise TimedOut(f"the broker did not confirm the commit within {UNIT_SECONDS:g} s") from None
         for message in self.messages:
-            message.is_settled = True
+            message.is_settled = message.is_done = True
         return [
             receipt_of(topic, mapping(reply)) for (topic, _), reply in zip(self._sends, replies, strict=False)
         ]

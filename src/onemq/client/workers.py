@@ -15,6 +15,9 @@ from onemq.client.ordered import Lanes
 STOP_LOOK_SECONDS = 0.01
 """How often a stopping consumer looks whether its handlers have ended."""
 
+ORPHANS_SECONDS = 10.0
+"""After a lost connection, how long the broker may take to send again what a handler had in hand."""
+
 
 class Workers:
     """What both kinds share: what waits, what is in hand, and the order."""
@@ -26,10 +29,10 @@ class Workers:
         self._lanes = lanes
         self.in_hand: set[Message] = set()
         self._orphans: dict[tuple[int, int], Message] = {}
-        """Those that were in hand when a connection was lost, by partition and offset."""
+        """Those that were in hand when a connection was lost, by partition and offset, until some time after it."""
         self.era = 0
         """What came by an earlier connection than this one was given back."""
-        self._is_stopping = False
+        self._is_stopping = self._is_forgetting = False
 
     def offer(self, messages: list[Message]) -> None:
         """Messages to handle, on the loop."""
@@ -38,7 +41,7 @@ class Workers:
                 message.release()
             return
         if self._orphans:
-            messages = [message for message in messages if not self._is_in_hand(message)]
+            messages = [message for message in messages if not self._is_known(message)]
         if self._lanes is not None:
             messages = [message for message in messages if self._admitted(message)]
         if messages:
@@ -61,10 +64,21 @@ class Workers:
         while self.in_hand or not self._ended():
             await asyncio.sleep(STOP_LOOK_SECONDS)
 
-    def _is_in_hand(self, message: Message) -> bool:
-        """Whether a handler still has it from an earlier connection: then how that ends counts for both."""
+    def _is_known(self, message: Message) -> bool:
+        """Whether a handler has it from an earlier connection: then how that ends, or has ended, counts for both."""
+        if not self._is_forgetting:
+            self._is_forgetting = True
+            asyncio.get_running_loop().call_later(ORPHANS_SECONDS, self._forget)
         orphan = self._orphans.get((message.partition, message.offset))
-        return orphan is not None and orphan in self.in_hand
+        if orphan is None:
+            return False
+        if orphan.is_done:
+            message.ack()
+        return orphan.is_done or orphan in self.in_hand
+
+    def _forget(self) -> None:
+        self._is_forgetting = False
+        self._orphans = {place: orphan for place, orphan in self._orphans.items() if orphan in self.in_hand}
 
     def _admitted(self, message: Message) -> bool:
         assert self._lanes is not None
@@ -201,7 +215,7 @@ class ThreadWorkers(Workers):
 
     def _queue(self, messages: list[Message]) -> None:
         put = self._waiting.put
-        if self._concurrency == 1 and self._batch == 1:
+        if self._concurrency == 1 and self._handler.is_plain:  # one takes them all, one by one
             put(messages)
         else:
             for position in range(0, len(messages), self._batch):
