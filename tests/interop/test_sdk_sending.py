@@ -188,6 +188,15 @@ def test_b7_a_session_that_fails_sends_nothing_and_gets_its_messages_again(mq: o
     assert not mq.topics.list(topic + ".out")
 
 
+def test_b7_a_session_that_cannot_send_acknowledges_nothing(mq: onemq.Client, topic: str) -> None:
+    mq.topics.create(topic + ".out", max_bytes=10)
+    mq.producer().send(topic, b"1")
+    with pytest.raises(TooLarge), mq.session() as session:
+        session.receive(topic, "g", wait=5)
+        session.send(topic + ".out", b"far too large for that topic")
+    assert mq.groups.info(topic, "g")["lag"] == 1
+
+
 def test_b7_a_transacted_handler_sends_with_its_acknowledgement(mq: onemq.Client, topic: str) -> None:
     failed = threading.Event()
 

@@ -5,6 +5,9 @@
 EXEC runs the whole queue within one call, so it is part of one turn, and a turn is one atomic set of
 the log: after a crash all of its changes are there, or none. What it puts into async topics is
 stored as durably as the rest (`Stage.promote`).
+
+As in Redis a command that fails does not keep the others from running, with one exception: after an MQ command that
+failed no other MQ command runs. A message must not be acknowledged when what was to be sent for it was not.
 """
 
 import logging
@@ -26,6 +29,7 @@ _logger = logging.getLogger(__name__)
 _COMMAND_BYTES = 150
 _WORD_BYTES = 50
 _WATCH_BYTES = 200
+_NOT_RUN = replies.error("ABORTED an MQ command before this one failed, so this one did not run")
 
 
 class Transaction:
@@ -64,8 +68,11 @@ class Transaction:
             session.write(b"*%d\r\n" % len(self._queue))
         session.atomic = True
         try:
+            is_broken = False
             for row, request in self._queue:
-                reply = _reply(session, row, request)
+                is_ours = row.name.startswith("mq.")
+                reply = _NOT_RUN if is_broken and is_ours else _reply(session, row, request)
+                is_broken |= is_ours and reply.startswith(b"-")
                 if session.skipped_replies <= 0:  # CLIENT REPLY SKIP means the command after this transaction
                     silent = session.skipped_replies < 0
                 if not silent:

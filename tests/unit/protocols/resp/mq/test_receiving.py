@@ -209,3 +209,17 @@ def test_claiming_takes_what_was_idle_for_long_enough(talk: Talk, mq: Connection
     assert {row["member"] for row in other("MQ.PENDING t g")} == {"other"}
     other.lose()
     assert bodies(mq("MQ.RECEIVE t g COUNT 5")) == ["a", "b", "c"]
+
+
+def test_in_a_transaction_nothing_is_acknowledged_after_a_send_that_failed(mq: Connection) -> None:
+    mq("MQ.TOPIC CREATE small MAXBYTES 10")
+    send(mq, "a")
+    mq("MQ.RECEIVE t g")
+    mq("MULTI")
+    for words in (("MQ.SEND", "small", "far too large"), ("MQ.ACK", "t", "g", "0:0"), ("SET", "key", "value")):
+        mq(*words)
+    sent, acknowledged, set_ = mq("EXEC")
+    assert refused(sent).startswith("TOOLARGE")
+    assert refused(acknowledged).startswith("ABORTED")
+    assert set_ == "OK", "Redis's own commands run as they do in Redis"
+    assert mq("MQ.GROUP INFO t g")["in_flight"] == 1
