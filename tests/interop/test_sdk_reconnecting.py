@@ -63,7 +63,7 @@ def test_b5_sending_goes_on_over_kills_and_stores_each_message_once(broker: Rest
                 pending.append(producer.send_async("orders", b"%d" % number))
                 number += 1
                 if number % 10 == 0:
-                    ended.wait(0.001)
+                    ended.wait(0.005)
 
         sending = threading.Thread(target=send)
         sending.start()

@@ -132,6 +132,14 @@ def test_b3_a_selector_or_a_number_decides(mq: onemq.Client, topic: str) -> None
         producer.send(topic, b"x", partition=4)
 
 
+def test_b3_new_partitions_are_found(mq: onemq.Client, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onemq.client.batching.REFRESH_SECONDS", 0.02)
+    producer = mq.producer()
+    assert producer.send(topic, b"x").partition == 0
+    mq.topics.alter(topic, partitions=3)
+    eventually(lambda: producer.send(topic, b"x").partition == 2)
+
+
 def test_b4_large_bodies_are_compressed_and_come_back(mq: onemq.Client, topic: str) -> None:
     body = b"words " * 10_000
     producer = mq.producer()
@@ -348,6 +356,19 @@ def test_b15_what_a_handler_returns_goes_to_the_next_topic(mq: onemq.Client, top
     with mq.run_in_background():
         (message,) = mq.consumer(topic + ".next", "g").receive(wait=20)
     assert (message.body, message.key) == (b"abab", "k")
+
+
+def test_a_callback_must_not_wait_for_its_own_thread(mq: onemq.Client, topic: str) -> None:
+    producer, told = mq.producer(), Seen()
+
+    def send_another(pending: onemq.Pending) -> None:
+        try:
+            producer.send(topic, b"second")
+        except InvalidArgument as problem:
+            told.add(problem.text)
+
+    producer.send_async(topic, b"first", on_done=send_another)
+    assert "wait for itself" in told.wait_for(1)[0]
 
 
 def test_senders_wait_when_too_much_is_under_way(mq: onemq.Client, topic: str) -> None:

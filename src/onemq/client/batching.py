@@ -26,6 +26,8 @@ BATCH_ROOM_BYTES = 1 * KIB
 """What a batch's own header may take of it."""
 RECORD_BYTES = 24
 """About what a record takes beyond key, body and headers."""
+REFRESH_SECONDS = 60.0
+"""How often a producer looks whether its topics have got more partitions."""
 log = logging.getLogger("onemq.client")
 
 
@@ -54,6 +56,7 @@ class Batching:
         self._identifying: asyncio.Task[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._idle: list[asyncio.Future[None]] = []
+        self._refreshing: asyncio.Task[None] | None = None
 
     # Routes.
 
@@ -72,7 +75,21 @@ class Batching:
         found = self._routes.get(topic)
         if found is None:
             found = self._routes[topic] = self._new_route(topic, info)
+        if self._refreshing is None:
+            self._refreshing = self._loop.create_task(self._refresh())
         return found
+
+    async def _refresh(self) -> None:
+        """Looks now and then whether topics have grown."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            for topic, route in list(self._routes.items()):
+                try:
+                    info = mapping(await self._link.request("MQ.TOPIC", "INFO", topic))
+                except OneMQError:
+                    continue
+                for number in range(len(route.lanes), int(info["partitions"])):
+                    route.lanes.append(Lane(topic, route.topic_id, number, self._identity))
 
     def forget_route(self, topic: str) -> None:
         """Asks the broker again next time, if nothing is under way there."""
@@ -186,6 +203,14 @@ class Batching:
             future = self._loop.create_future()
             self._idle.append(future)
             await future
+
+    async def close(self) -> None:
+        """Waits until everything is stored or has failed, and ends."""
+        await self.flushed()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
 
     def _finish(self, outcome: Outcome, size: int, error: OneMQError | None) -> None:
         was_full = self.is_full

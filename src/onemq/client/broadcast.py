@@ -66,7 +66,10 @@ class AsyncBroadcast:
         concurrency: int,
         commit: Commit,
         hooks: Hooks | None,
+        at_work: set[Any],
     ) -> None:
+        self._at_work = at_work
+        """Of the client: what it starts and stops."""
         self.topic = topic
         self.positions: dict[int, int] = {}
         """The next offset of each partition."""
@@ -85,6 +88,7 @@ class AsyncBroadcast:
     def __call__(self, function: Function) -> Function:
         """Makes a function the handler: for use as a decorator."""
         self._function = function
+        self._at_work.add(self)
         return function
 
     @property
@@ -110,6 +114,8 @@ class AsyncBroadcast:
         for link in self._links:
             await link.close()
         self._tasks, self._links, self._workers = [], [], None
+        if self._function is None:
+            self._at_work.discard(self)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         arrived: asyncio.Queue[Message] = asyncio.Queue()
@@ -138,6 +144,7 @@ class AsyncBroadcast:
         await self.stop()
 
     async def _begin(self, deliver: Callable[[list[Message]], None]) -> None:
+        self._at_work.add(self)
         await self._link.request("MQ.TOPIC", "CREATE", self.topic, "IFNOTEXISTS")
         info = mapping(await self._link.request("MQ.TOPIC", "INFO", self.topic))
         if not self.positions:

@@ -68,9 +68,10 @@ class AsyncClient:
         self.search, self.trace, self.read = looking.search, looking.trace, looking.read
         self.offsets, self.transactions = looking.offsets, looking.transactions
         self._hooks = hooks.find()
-        self._producers: list[ProducerCore] = []
-        self._consumers: list[AsyncConsumer | AsyncBroadcast] = []
-        self._sessions: list[AsyncSession] = []
+        self._producers: set[ProducerCore] = set()
+        self._at_work: set[AsyncConsumer | AsyncBroadcast] = set()
+        """Consumers that have a handler, or are being read from."""
+        self._sessions: set[AsyncSession] = set()
         self._requests: Requests | None = None
         self._stopping: asyncio.Event | None = None
 
@@ -96,18 +97,15 @@ class AsyncClient:
             options.get("buffer_bytes", BUFFER_BYTES),
             options.get("selector"),
             self._hooks,
+            self._producers.discard,
         )
-        self._producers.append(core)
+        self._producers.add(core)
         return core
 
     def consumer(self, topic: str, group: str, **options: Unpack[ConsumerOptions]) -> AsyncConsumer:
         """Takes messages as a member of a group: a decorator for a handler, or to receive and iterate."""
-        consumer = self._new_consumer(topic, group, **options)
-        self._consumers.append(consumer)
-        return consumer
-
-    def _new_consumer(self, topic: str, group: str, **options: Unpack[ConsumerOptions]) -> AsyncConsumer:
-        return AsyncConsumer(self.address, consumer_settings(topic, group, **options), self._commit, self._hooks)
+        settings = consumer_settings(topic, group, **options)
+        return AsyncConsumer(self.address, settings, self._commit, self._hooks, self._at_work)
 
     def broadcast(
         self,
@@ -118,15 +116,13 @@ class AsyncClient:
         concurrency: int = 1,
     ) -> AsyncBroadcast:
         """Takes all messages of a topic, as every other instance does; no retry."""
-        broadcast = AsyncBroadcast(self._link, topic, filter, start, concurrency, self._commit, self._hooks)
-        self._consumers.append(broadcast)
-        return broadcast
+        return AsyncBroadcast(
+            self._link, topic, filter, start, concurrency, self._commit, self._hooks, self._at_work
+        )
 
     def session(self) -> AsyncSession:
         """Sends and acknowledgements that commit together."""
-        session = AsyncSession(self._link, self.address, COMPRESS_ABOVE_BYTES)
-        self._sessions.append(session)
-        return session
+        return AsyncSession(self._link, self.address, COMPRESS_ABOVE_BYTES, self._sessions)
 
     async def request(
         self,
@@ -139,7 +135,7 @@ class AsyncClient:
     ) -> Message:
         """Sends a message and waits for what its handler returns."""
         if self._requests is None:
-            self._requests = Requests(self._link, self.producer(), self._new_consumer)
+            self._requests = Requests(self._link, self.producer(), self._reply_consumer)
         return await self._requests.request(topic, body, key, timeout, options)
 
     async def execute(self, *words: Word) -> Any:
@@ -165,22 +161,22 @@ class AsyncClient:
 
     async def start(self) -> None:
         """Begins all consumers that have a handler."""
-        for consumer in self._consumers:
+        for consumer in [*self._at_work]:
             if consumer.has_handler:
                 await consumer.start()
 
     async def stop_consumers(self) -> None:
         """Ends all consumers when their handlers have finished what they have in hand."""
-        await asyncio.gather(*(consumer.stop() for consumer in self._consumers))
+        await asyncio.gather(*(consumer.stop() for consumer in [*self._at_work]))
 
     async def close(self) -> None:
         """Ends consumers, sends what is left, and hangs up."""
         await self.stop_consumers()
-        for session in self._sessions:
+        for session in [*self._sessions]:
             await session.close()
         if self._requests is not None:
             await self._requests.close()
-        for producer in self._producers:
+        for producer in [*self._producers]:
             await producer.close()
         await self._link.close()
 
@@ -191,6 +187,10 @@ class AsyncClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _reply_consumer(self, topic: str, group: str) -> AsyncConsumer:
+        """One that is not started and stopped with the others."""
+        return AsyncConsumer(self.address, consumer_settings(topic, group), self._commit, self._hooks, set())
 
     async def _up(self, connection: Connection) -> None:
         for producer in self._producers:

@@ -35,8 +35,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class AsyncConsumer:
     """One member of a group. Made by `client.consumer(...)`."""
 
-    def __init__(self, address: Address, settings: ConsumerSettings, commit: Commit, hooks: Hooks | None) -> None:
+    def __init__(
+        self, address: Address, settings: ConsumerSettings, commit: Commit, hooks: Hooks | None, at_work: set[Any]
+    ) -> None:
         settings.check()
+        self._at_work = at_work
+        """Of the client: what it starts and stops."""
         self.settings = settings
         self._address = address
         self._commit = commit
@@ -51,6 +55,7 @@ class AsyncConsumer:
     def __call__(self, function: Function) -> Function:
         """Makes a function the handler: for use as a decorator."""
         self._function = function
+        self._at_work.add(self)
         return function
 
     @property
@@ -106,6 +111,8 @@ class AsyncConsumer:
                 self._news.set()
         if puller is not None:
             await puller.close()
+        if self._function is None:
+            self._at_work.discard(self)
 
     async def pause(self) -> None:
         """No new messages until `resume`."""
@@ -120,6 +127,7 @@ class AsyncConsumer:
     async def receive(self, count: int = 1, wait: Duration = 0) -> list[Message]:
         """Pulls up to `count` messages; if there are none, waits up to `wait` for the first. Acknowledge each."""
         if self._puller is None:
+            self._at_work.add(self)
             self._puller = Puller(self._address, self.settings)
             await self._puller.open()
         return await self._puller.receive(count, milliseconds(wait))
@@ -177,6 +185,7 @@ class AsyncConsumer:
             lost,
         )
         self._subscription = subscription
+        self._at_work.add(self)
         try:
             await subscription.open()
         except BaseException:

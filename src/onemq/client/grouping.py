@@ -67,7 +67,9 @@ def _once(by: str) -> list[Word]:
     return [by.upper()] if by.lower() in ("key", "id", "none") else ["HEADER", by]
 
 
-async def ensure_group(connection: Connection, topic: str, group: str, settings: GroupSettings) -> None:
+async def ensure_group(
+    connection: Connection, topic: str, group: str, settings: GroupSettings, *, alter: bool = True
+) -> None:
     """Makes the group, or alters it to what was said."""
     words = settings.words()
     start = ["FROM", *start_words(settings.start)] if settings.start is not None else []
@@ -77,7 +79,7 @@ async def ensure_group(connection: Connection, topic: str, group: str, settings:
     await connection.request("PING")
     raised(replies[0])
     if is_code(replies[1], "EXISTS"):
-        if words:
+        if words and alter:
             await connection.request("MQ.GROUP", "ALTER", topic, group, *words)
     else:
         raised(replies[1])

@@ -100,7 +100,6 @@ class Handler:
     def failed(self, messages: list[Message], error: Exception) -> None:
         """Has the messages come again, or makes them dead letters."""
         for message in messages:
-            message.is_settled = message.is_settled and self._acknowledge != "transacted"
             if isinstance(error, Reject):
                 message.reject(error.reason)
             elif isinstance(error, BadBody):

@@ -41,7 +41,9 @@ class ProducerCore:
         buffer_bytes: int,
         selector: Selector | None,
         hooks: Hooks | None,
+        on_close: Callable[["ProducerCore"], None],
     ) -> None:
+        self._on_close = on_close
         self.link = link
         self.group = group
         self.batching = Batching(link, milliseconds(timeout) / 1000, retries, buffer_bytes)
@@ -107,8 +109,9 @@ class ProducerCore:
     async def close(self) -> None:
         """Sends what is left and waits for it."""
         self.is_closed = True
-        await self.batching.flushed()
+        await self.batching.close()
         await self.checks.close()
+        self._on_close(self)
 
     def _traced(self, topic: str, options: SendOptions) -> SendOptions:
         assert self._hooks is not None

@@ -56,7 +56,8 @@ class Puller:
         self.settlements.resume(connection)
 
     async def _up(self, connection: Connection) -> None:
-        await ensure_group(connection, self._settings.topic, self._settings.group, self._settings.settings)
+        settings = self._settings
+        await ensure_group(connection, settings.topic, settings.group, settings.settings, alter=self._era == 0)
 
     def _down(self) -> None:
         self._era += 1

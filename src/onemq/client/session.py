@@ -22,8 +22,12 @@ class AsyncSession(Unit):
     """Commits at the end of an `async with` block, or rolls back on an error. It can be used again and again: each
     commit or rollback begins anew. What it received counts as failed when it rolls back."""
 
-    def __init__(self, link: Link, address: Address, compress_above: int | None) -> None:
+    def __init__(
+        self, link: Link, address: Address, compress_above: int | None, open_ones: set["AsyncSession"]
+    ) -> None:
         super().__init__(compress_above)
+        self._open_ones = open_ones
+        """Of the client, which closes those that are left."""
         self._link = link
         self._address = address
         self._pullers: dict[tuple[str, str], Puller] = {}
@@ -32,6 +36,7 @@ class AsyncSession(Unit):
         """Messages of a group, acknowledged by the commit."""
         puller = self._pullers.get((topic, group))
         if puller is None:
+            self._open_ones.add(self)
             puller = self._pullers[topic, group] = Puller(self._address, consumer_settings(topic, group))
             await puller.open()
         messages = await puller.receive(count, milliseconds(wait))
@@ -59,6 +64,7 @@ class AsyncSession(Unit):
         for puller in self._pullers.values():
             await puller.close()
         self._pullers.clear()
+        self._open_ones.discard(self)
 
     async def __aenter__(self) -> Self:
         return self

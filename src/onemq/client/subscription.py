@@ -78,7 +78,8 @@ class Subscription:
     async def _up(self, connection: Connection) -> None:
         self.era += 1
         self.settlements.resume(connection)
-        await ensure_group(connection, self._topic, self._group, self._settings)
+        # Once only: what somebody changed since then is left alone.
+        await ensure_group(connection, self._topic, self._group, self._settings, alter=self.era == 1)
         if self._is_ending:
             return
         subscribed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

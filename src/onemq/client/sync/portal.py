@@ -12,6 +12,14 @@ END_SECONDS = 5.0
 """How long the thread may take to end."""
 
 
+def waiting_for_itself() -> InvalidArgument:
+    """What is raised where a call would wait for its own thread."""
+    return InvalidArgument(
+        "this waits, and would wait for itself here: callbacks and async handlers run on the client's own thread; "
+        "there, use send_async and no result(), or onemq.aio"
+    )
+
+
 def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
@@ -30,9 +38,9 @@ class Portal:
 
     def call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Waits for a coroutine that runs on the loop. Interrupted, it is cancelled."""
-        if threading.current_thread() is self._thread:
+        if self.is_here:
             coroutine.close()
-            raise InvalidArgument("this waits, and would wait for itself here: a callback must not wait")
+            raise waiting_for_itself()
         if self.loop.is_closed():
             coroutine.close()
             raise Disconnected("the client is closed")
@@ -42,6 +50,11 @@ class Portal:
         except BaseException:
             future.cancel()
             raise
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller is on the loop's own thread, and must not wait for it."""
+        return threading.current_thread() is self._thread
 
     def do(self, function: Callable[[], Result]) -> Result:
         """Calls a function on the loop's thread and waits for it."""

@@ -7,7 +7,7 @@ from typing import Self, Unpack
 from onemq.client.outgoing import SendOptions
 from onemq.client.producer import AsyncProducer, OnDone, ProducerCore, slices
 from onemq.client.receipt import Part, Pending, Receipt, receipts_of
-from onemq.client.sync.portal import Portal
+from onemq.client.sync.portal import Portal, waiting_for_itself
 from onemq.client.times import Duration
 from onemq.client.transaction import AsyncTransaction, Check, Verdict
 
@@ -24,6 +24,8 @@ class Producer:
         self, topic: str, body: object, key: str | bytes | None = None, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Sends one message and waits until it is stored."""
+        if self._portal.is_here:
+            raise waiting_for_itself()
         return self.send_async(topic, body, key, **options).result()
 
     def send_async(
@@ -55,6 +57,8 @@ class Producer:
 
     def send_batch(self, topic: str, messages: Iterable[object]) -> list[Receipt]:
         """Sends many messages, each a body or an `Outgoing`, split into batches by itself; waits for all."""
+        if self._portal.is_here:
+            raise waiting_for_itself()
         core = self._core
         route = core.batching.route(topic) or self._portal.call(core.batching.find_route(topic))
         parts: list[Part] = []
