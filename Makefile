@@ -32,6 +32,7 @@ demo: setup  ## start a broker and show it at work
 
 test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
 	@scripts/system-packages
+	@scripts/node-client
 	$(BIN)/python -m pytest -n $(JOBS)
 	$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
 
