@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from onemq.core.core import Core
 from onemq.core.cron import DEFAULT_ZONE
 from onemq.core.placed import HALF, TIMER, Placed
+from onemq.core.ranking import with_priority
 from onemq.core.redelivery import DELAY_LEVELS
 from onemq.core.schedule import Scheduled
 from onemq.core.sender import InTransaction
@@ -20,6 +21,8 @@ from onemq.message import (
     ENCODING,
     EXPIRES,
     ORDER_KEY,
+    PRIORITY_DEFAULT,
+    PRIORITY_MAX,
     REPLY_TO,
     TAG,
     message_id,
@@ -45,6 +48,7 @@ class Options:
 
     key: bytes | None = None
     number: int | None = None
+    priority: int = PRIORITY_DEFAULT
     order: bytes | None = None
     due_ms: int | None = None
     expires_ms: int | None = None
@@ -132,6 +136,8 @@ def _options(words: Words, now_ms: int) -> Options:
                 options.order = words.value("ORDER")
             case "PARTITION":
                 options.number = words.integer("PARTITION")
+            case "PRIORITY":
+                options.priority = words.integer("PRIORITY", 0, PRIORITY_MAX)
             case "DELAY":
                 options.due_ms = now_ms + words.duration_ms("DELAY")
             case "LEVEL":
@@ -231,8 +237,9 @@ def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, 
         within = InTransaction(options.producer_group, options.transaction, options.check_after_ms)
     placed = core.send(
         topic.name, body, options.key, tuple(options.headers), options.number, options.due_ms, options.persistent,
-        options.producer, order_key=options.order, every_ms=options.every_ms, cron=options.cron, zone=options.zone,
-        times=options.times, transaction=within, once_key=options.once_key, once_ms=options.once_ms,
+        options.producer, priority=options.priority, order_key=options.order, every_ms=options.every_ms,
+        cron=options.cron, zone=options.zone, times=options.times, transaction=within, once_key=options.once_key,
+        once_ms=options.once_ms,
     )  # fmt: skip
     if placed.partition == TIMER:
         facts = _scheduled_facts(core, topic, placed.offset, _due_ms(core, options, placed))
@@ -245,7 +252,7 @@ def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, 
 
 def _send_first_half(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, bytes]:
     """Begins a transaction, which gets its name from this message."""
-    headers = tuple(options.headers)
+    headers = with_priority(tuple(options.headers), options.priority)
     if options.order is not None and options.order != options.key:
         headers = (*headers, (ORDER_KEY, options.order))
     half = core.halves.add(

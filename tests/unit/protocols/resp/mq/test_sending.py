@@ -327,3 +327,25 @@ def test_an_idempotency_key_works_for_delayed_and_half_messages(talk: Talk, mq: 
 )  # fmt: skip
 def test_what_does_not_go_together_is_explained(mq: Connection, options: str, told: str) -> None:
     assert told in refused(mq(f"MQ.SEND t x {options}"))
+
+
+def test_higher_priorities_are_handed_out_first(mq: Connection) -> None:
+    for body, priority in (("low", 0), ("plain", 4), ("high", 9), ("higher than plain", 5)):
+        mq("MQ.SEND", "t", body, "PRIORITY", f"{priority}")
+    got = mq("MQ.RECEIVE t g COUNT 9")
+    assert [(each["body"], each["priority"]) for each in got] == [
+        ("high", 9), ("higher than plain", 5), ("plain", 4), ("low", 0),
+    ]  # fmt: skip
+    assert mq("MQ.ACK", "t", "g", *(each["receipt"] for each in got)) == 4
+    assert "from 0 to 9" in refused(mq("MQ.SEND t x PRIORITY 10"))
+    mq("MQ.SEND t half TRANSACTION * GROUP shop PRIORITY 7")
+    mq(f"MQ.TX COMMIT {mq('MQ.TX LIST')[0]['transaction']}")
+    mq("MQ.SEND t later DELAY 1ms PRIORITY 8")
+    mq._talk.pass_ms(1)
+    assert [each["priority"] for each in mq("MQ.RECEIVE t g COUNT 9")] == [8, 7]
+
+
+def test_priorities_inside_batches_count(mq: Connection) -> None:
+    mq("MQ.SEND t first")
+    mq("MQ.APPEND", "t", "0", batch(b"urgent", headers=encode_headers([(b"_pri", b"9")])))
+    assert [each["body"] for each in mq("MQ.RECEIVE t g COUNT 2")] == ["urgent", "first"]
