@@ -204,15 +204,6 @@ def _check_half(words: Words, options: Options) -> None:
         raise words.problem("IDEMPOTENCY needs a transaction with a name")
 
 
-def _check_half(words: Words, options: Options) -> None:
-    if not options.producer_group:
-        raise words.problem("TRANSACTION needs GROUP, the producer group that is asked what became of it")
-    if options.due_ms is not None or options.repeats or options.producer is not None or not options.persistent:
-        raise words.problem("a message of a transaction cannot be delayed, transient or of a PRODUCER sequence")
-    if options.once_key is not None and options.transaction == _NEW:
-        raise words.problem("IDEMPOTENCY needs a transaction with a name")
-
-
 def _header(words: Words) -> tuple[bytes, bytes]:
     name = words.value("HEADER")
     if name.startswith(b"_") and name not in _SENDERS_OWN:

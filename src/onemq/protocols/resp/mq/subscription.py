@@ -100,7 +100,7 @@ class Subscription:
         if session.atomic:
             self.go_on()  # after the transaction: a push cannot stand among its replies
             return 0
-        if not self._is_open or session.peer.congested:
+        if not self._is_open or session.peer.congested or session.replies.version == 2:
             return 0
         member = self._group.members.get(self.key[1])
         return min(self._most, self.credit - (0 if member is None else member.in_flight))
