@@ -21,7 +21,7 @@ from bench.resp_load import Target
 from bench.resp_servers import servers
 
 BODY = b"x" * 100
-MESSAGES = 200_000
+MESSAGES = 100_000
 RUNS = 3
 PIPELINES = (100, 1000)
 RATE = 2_000
