@@ -80,7 +80,7 @@ async def turn() -> None:
 
 
 def offset(value: int) -> dict[bytes, int]:
-    return {b"partition": 0, b"offset": value, b"count": 1}
+    return {b"partition": 0, b"offset": value, b"count": 1, b"topic_id": 1, b"partitions": 1}
 
 
 def test_what_comes_in_one_turn_is_one_batch_for_each_partition() -> None:
