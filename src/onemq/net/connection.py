@@ -57,8 +57,8 @@ class Connections:
         await self._empty.wait()
 
 
-class Connection(asyncio.Protocol):
-    """One accepted socket. To its session it is the `Peer`, to its turn an `Outlet`."""
+class Connection:
+    """One accepted socket. To its transport it is a `Protocol`, to its session the `Peer`, to its turn an `Outlet`."""
 
     __slots__ = (
         "_closing",
@@ -77,6 +77,8 @@ class Connection(asyncio.Protocol):
         "limits",
         "local_address",
     )
+
+    __deletable__ = ("_session",)
 
     _transport: asyncio.Transport
     _session: Session

@@ -9,6 +9,7 @@ import errno
 import logging
 import socket
 from collections.abc import Sequence
+from typing import cast
 
 from onemq.config import Address
 from onemq.errors import ListenError
@@ -51,12 +52,13 @@ class Listener:
         limits: ConnectionLimits = CONNECTION_LIMITS,
     ) -> None:
         """Begins to accept connections."""
+
+        def connect() -> asyncio.Protocol:
+            return cast(asyncio.Protocol, Connection(factory, turns, connections, limits))
+
         loop = asyncio.get_running_loop()
         for each in self._sockets:
-            server = await loop.create_server(
-                lambda: Connection(factory, turns, connections, limits), sock=each, backlog=LISTEN_BACKLOG
-            )
-            self._servers.append(server)
+            self._servers.append(await loop.create_server(connect, sock=each, backlog=LISTEN_BACKLOG))
 
     def close(self) -> None:
         """Accepts no more."""

@@ -265,7 +265,7 @@ _ACL = (
          _ANYONE),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     container("acl", "A container for Access List Control commands ", "6.0.0", "server", _ACL,
               complexity="Depends on subcommand."),
     _row("lastsave", 1, last_save, "Get the UNIX time stamp of the last successful save to disk", "1.0.0",

@@ -7,6 +7,7 @@ from onemq.core.keyspace import decimals
 from onemq.protocols.resp import lists, replies, sorted_sets
 from onemq.protocols.resp.arguments import INTEGER_MAX, is_left
 from onemq.protocols.resp.blocked import Take, Waiter
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.rows import rows
 
@@ -131,4 +132,4 @@ def _until_ms(session: "RespSession", timeout: bytes) -> int | None:
     return session.service.now_ms + timeout_ms if timeout_ms else None
 
 
-COMMANDS = rows(blmove, blmpop, blpop, brpop, brpoplpush, bzmpop, bzpopmax, bzpopmin)
+COMMANDS: tuple[Command, ...] = rows(blmove, blmpop, blpop, brpop, brpoplpush, bzmpop, bzpopmax, bzpopmin)

@@ -396,7 +396,7 @@ _SUBCOMMANDS = (
     _row("unpause", 2, unpause, "Resume processing of clients that were paused", "6.2.0", _ADMIN),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     container("client", "A container for client connection commands", "2.4.0", "connection", _SUBCOMMANDS,
               complexity="Depends on subcommand."),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from onemq.core.keyspace.combining import Aggregate, add_scores
 from onemq.core.keyspace.ordered_pairs import Pair
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import double, integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.rows import rows
 from onemq.protocols.resp.sets import read_limit
@@ -121,4 +122,4 @@ def _store(session: "RespSession", key: bytes, pairs: list[Pair]) -> bytes:
     return replies.integer(core.keys.sorted_sets.store(key, pairs))
 
 
-COMMANDS = rows(zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore)
+COMMANDS: tuple[Command, ...] = rows(zdiff, zdiffstore, zinter, zintercard, zinterstore, zunion, zunionstore)

@@ -175,7 +175,7 @@ _SUBCOMMANDS = (
          tips=("request_policy:all_nodes", "response_policy:all_succeeded")),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     container("config", "A container for server configuration commands", "2.0.0", "server", _SUBCOMMANDS,
               complexity="Depends on subcommand."),
 )  # fmt: skip

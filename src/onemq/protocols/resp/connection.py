@@ -136,7 +136,7 @@ def select(session: "RespSession", request: list[bytes]) -> bytes:
 _CONNECTION = ("connection",)
 _ALWAYS = ("noscript", "loading", "stale", "fast")
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     Command(
         "auth", -2, auth, "Authenticate to the server", "1.0.0", "connection",
         flags=(*_ALWAYS, "no_auth", "allow_busy"), categories=_CONNECTION,

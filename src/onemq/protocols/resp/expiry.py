@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.rows import rows
 
@@ -94,4 +95,4 @@ def _expiry(session: "RespSession", key: bytes, shown: Callable[[int], int]) -> 
     return replies.integer(-1 if keys.holds(key) else -2)
 
 
-COMMANDS = rows(expire, expireat, expiretime, persist, pexpire, pexpireat, pexpiretime, pttl, ttl)
+COMMANDS: tuple[Command, ...] = rows(expire, expireat, expiretime, persist, pexpire, pexpireat, pexpiretime, pttl, ttl)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from onemq.core.keyspace import decimals
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer, signed_count
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
 from onemq.protocols.resp.rows import rows
 
@@ -115,7 +116,7 @@ def hrandfield(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.bulks([items[at][0] for at in indexes])
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     hdel, hexists, hget, hgetall, hincrby, hincrbyfloat, hkeys, hlen, hmget, hmset, hrandfield, hset, hsetnx,
     hstrlen, hvals,
 )  # fmt: skip

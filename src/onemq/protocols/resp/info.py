@@ -139,7 +139,7 @@ _SECTIONS: Mapping[str, Section] = {
     "OneMQ": _onemq,
 }
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     Command(
         "info", -1, info, "Get information and statistics about the server", "1.0.0", "server",
         flags=("loading", "stale"), categories=("dangerous",),

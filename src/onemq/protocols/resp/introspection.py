@@ -242,7 +242,7 @@ _SUBCOMMANDS = (
     _row("list", -2, list_, "Get an array of Redis command names", "7.0.0"),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     container("command", "Get array of Redis command details", "2.8.13", "server", _SUBCOMMANDS,
               bare=all_commands, flags=("loading", "stale"), categories=("connection",),
               tips=("nondeterministic_output_order",),

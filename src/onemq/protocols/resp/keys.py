@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.rows import rows
 
@@ -94,4 +95,6 @@ def flushdb(session: "RespSession", request: list[bytes]) -> bytes:
     return flushall(session, request)
 
 
-COMMANDS = rows(copy, dbsize, del_, exists, flushall, flushdb, keys, randomkey, rename, renamenx, touch, type_, unlink)
+COMMANDS: tuple[Command, ...] = rows(
+    copy, dbsize, del_, exists, flushall, flushdb, keys, randomkey, rename, renamenx, touch, type_, unlink
+)

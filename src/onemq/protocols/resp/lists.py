@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from onemq.protocols.resp import replies, runs
 from onemq.protocols.resp.arguments import at_least, counted_keys, integer, is_left
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
 from onemq.protocols.resp.rows import rows
 
@@ -210,7 +211,7 @@ def pop_from(session: "RespSession", key: bytes, left: bool, count: int) -> byte
     return replies.array([replies.bulk(key), replies.bulks(values)]) if values else None
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     lindex, linsert, llen, lmove, lmpop, lpop, lpos, lpush, lpushx, lrange, lrem, lset, ltrim, rpop, rpoplpush,
     rpush, rpushx, runs=runs.LISTS,
 )  # fmt: skip

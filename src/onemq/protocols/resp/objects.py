@@ -121,7 +121,7 @@ _SUBCOMMANDS = (
             flags=("loading", "stale"), categories=("keyspace",)),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     container("object", "A container for object introspection commands", "2.2.3", "generic", _SUBCOMMANDS,
               complexity="Depends on subcommand."),
 )  # fmt: skip

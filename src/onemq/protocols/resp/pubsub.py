@@ -306,7 +306,7 @@ _SUBCOMMANDS = (
          Argument("shardchannel", flags=_SOME), flags=_ASKING),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     _row("psubscribe", -2, _subscribing(_PATTERNS),
          "Listen for messages published to channels matching the given patterns", "2.0.0",
          "O(N) where N is the number of patterns the client is already subscribed to.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from onemq.core.keyspace.glob import matcher
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.rows import rows
 
@@ -107,4 +108,4 @@ def _reply(cursor: int, found: list[bytes]) -> bytes:
     return b"*2\r\n%b%b" % (replies.bulk(b"%d" % cursor), replies.bulks(found))
 
 
-COMMANDS = rows(hscan, scan, sscan, zscan)
+COMMANDS: tuple[Command, ...] = rows(hscan, scan, sscan, zscan)

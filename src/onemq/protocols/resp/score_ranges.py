@@ -8,6 +8,7 @@ from onemq.core.keyspace.ordered_pairs import Pair
 from onemq.core.keyspace.ranges import MemberRange, Range, ScoreRange
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_bound
 from onemq.protocols.resp.rows import rows
@@ -168,7 +169,7 @@ def _remove(session: "RespSession", request: list[bytes], wanted: Callable[[byte
     return replies.integer(core.keys.sorted_sets.remove_range(request[1], chosen))
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     zcount, zlexcount, zrange, zrangebylex, zrangebyscore, zrangestore, zremrangebylex, zremrangebyrank,
     zremrangebyscore, zrevrange, zrevrangebylex, zrevrangebyscore,
 )  # fmt: skip

@@ -228,7 +228,7 @@ _KEYS_AND_ARGUMENTS = (
     Argument("arg", flags=("optional", "multiple")),
 )
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     Command(
         "eval", -3, eval_, "Execute a Lua script server side", "2.6.0", "scripting", flags=_FLAGS,
         categories=("scripting",), complexity="Depends on the script that is executed.",

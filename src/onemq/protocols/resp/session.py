@@ -74,6 +74,7 @@ class RespSession:
         "unblock",
         "watched",
     )
+    __deletable__ = ("_decoder",)
 
     def __init__(self, service: "RespService", peer: Peer, session_id: int) -> None:
         self.service = service

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import at_least, signed_count
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.rows import rows
 
@@ -128,7 +129,7 @@ def _set(session: "RespSession", members: list[bytes]) -> bytes:
     return session.replies.set(list(map(replies.bulk, members)))
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     sadd, scard, sdiff, sdiffstore, sinter, sintercard, sinterstore, sismember, smembers, smismember, smove, spop,
     srandmember, srem, sunion, sunionstore,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from onemq.core.keyspace.ordered_pairs import Pair
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import INTEGER_MAX, at_least, counted_keys, double, signed_count
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.lists import read_count
 from onemq.protocols.resp.rows import rows
@@ -175,6 +176,6 @@ def encoded(session: "RespSession", pair: Pair) -> tuple[bytes, bytes]:
     return replies.bulk(pair[1]), session.replies.double(pair[0])
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     zadd, zcard, zincrby, zmpop, zmscore, zpopmax, zpopmin, zrandmember, zrank, zrem, zrevrank, zscore,
 )  # fmt: skip

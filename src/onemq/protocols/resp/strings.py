@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from onemq.core.keyspace import decimals
 from onemq.protocols.resp import replies, runs
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer
+from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
 from onemq.protocols.resp.expiry import expires_at_ms
 from onemq.protocols.resp.rows import rows
@@ -249,7 +250,7 @@ def setrange(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.integer(core.keys.strings.overwrite(request[1], offset, request[3]))
 
 
-COMMANDS = rows(
+COMMANDS: tuple[Command, ...] = rows(
     append, decr, decrby, get, getdel, getex, getrange, getset, incr, incrby, incrbyfloat, mget, mset, msetnx,
     psetex, set_, setex, setnx, setrange, strlen, substr, runs=runs.STRINGS,
 )  # fmt: skip

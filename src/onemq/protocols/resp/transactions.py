@@ -194,7 +194,7 @@ def forget_watched(session: "RespSession") -> None:
 _FLAGS = ("noscript", "loading", "stale", "fast", "allow_busy")
 _CATEGORIES = ("transaction",)
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     Command(
         "discard", 1, discard, "Discard all commands issued after MULTI", "2.0.0", "transactions",
         flags=_FLAGS, categories=_CATEGORIES, complexity="O(N), when N is the number of queued commands",

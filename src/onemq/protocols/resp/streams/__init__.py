@@ -97,7 +97,7 @@ _INFO_ROWS = (
          "key [full-block={FULL [COUNT count:integer]}]", "Get information about a stream"),
 )  # fmt: skip
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     *rows(
         xack, xackdel, xadd, xautoclaim, xcfgset, xclaim, xdel, xdelex, xlen, xnack, xpending, xpolicy, xrange, xread,
         xreadgroup, xrevrange, xsetid, xtrim, runs={"xadd": add_many, "xack": acknowledge_many},
