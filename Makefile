@@ -1,6 +1,6 @@
 # OneMQ's habits. `make` lists them; each does its own set-up, and the second time that takes no time.
 
-PYTHON ?= python3
+PYTHON ?= $(shell scripts/python)
 SEEDS  ?= 2000
 JOBS   ?= 2
 BIN    := .venv/bin
@@ -8,12 +8,12 @@ BIN    := .venv/bin
 # checkout builds its own instead of running another one's code.
 STAMP  := .venv/ready-$(shell pwd | cksum | cut -d' ' -f1)
 
-.PHONY: help setup serve demo test check bench soak fuzz lock clean
+.PHONY: help setup native serve demo test plain check bench soak fuzz lock clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP)  ## build .venv with the locked dependencies and the onemq command
+setup: native  ## build .venv with the locked dependencies and the onemq command, and compile what is hot
 
 $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -23,6 +23,9 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+native: $(STAMP)
+	@$(BIN)/python scripts/native.py || echo "OneMQ runs as plain Python: it was not compiled, the reason stands above"
 
 serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
 	$(BIN)/onemq serve $(ARGS)
@@ -35,6 +38,9 @@ test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
 	@scripts/node-client
 	$(BIN)/python -m pytest -n $(JOBS)
 	$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
+
+plain: setup  ## the unit tests with all modules as plain Python
+	ONEMQ_PLAIN=1 $(BIN)/python -m pytest -n $(JOBS) tests/unit
 
 check: setup  ## lint and strict types
 	$(BIN)/ruff check .
@@ -57,5 +63,5 @@ lock:   ## refresh requirements.lock to the newest versions that pyproject.toml 
 	  --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock'
 
 clean:  ## remove .venv, caches and build results; data folders stay
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist src/onemq.egg-info
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist src/onemq.egg-info src/onemq/_native
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "onemq"
 
-VOCABULARY = ("onemq", "message", "errors", "limits", "config", "units", "logging")
+VOCABULARY = ("onemq", "message", "errors", "limits", "config", "units", "logging", "native")
 LADDER = ("log", "core", "protocols", "net", "server", "embedded", "testing", "pytest_plugin", "client", "aio",
           "spark", "console", "cli", "__main__")  # fmt: skip
 ORDER = dict.fromkeys(VOCABULARY, 0) | {name: height for height, name in enumerate(LADDER, start=1)}
@@ -31,7 +31,7 @@ FORBIDDEN_MODULES = {
     "core": NETWORK | CLOCK_AND_CHANCE | THREADS_AND_PROCESSES | {"os", "pathlib"},
     "protocols": NETWORK,
 }
-MAY_TOUCH_FILES = {"log", "config", "cli"}
+MAY_TOUCH_FILES = {"log", "config", "cli", "native"}
 
 # What `os` offers about the process and the machine rather than about files.
 OS_WITHOUT_FILES = {

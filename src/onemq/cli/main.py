@@ -67,8 +67,10 @@ app.add_typer(log.app, name="log", help="Look into a data folder.")
 
 @app.command()
 def version() -> None:
-    """Prints the version."""
-    print(f"onemq {onemq.__version__}")
+    """Prints the version, and whether the broker's modules are compiled."""
+    from onemq import native
+
+    print(f"onemq {onemq.__version__} ({native.use()})")
 
 
 def main() -> None:

@@ -1,0 +1,5 @@
+"""The broker without I/O, clock or randomness."""
+
+from onemq import native
+
+native.use()

@@ -49,4 +49,6 @@ class Deadlines(Generic[Waiter]):
     def pop_all(self) -> Iterator[Waiter]:
         """Everyone who still waits."""
         heap, self._heap = self._heap, []
-        return (waiter for _, _, waiter in sorted(heap) if not self._is_over(waiter))
+        for _, _, waiter in sorted(heap):
+            if not self._is_over(waiter):
+                yield waiter

@@ -10,21 +10,17 @@ before `next` is acknowledged: the acknowledged set takes no memory, and offsets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from onemq.core.admission import Admission
 from onemq.core.assignment import NO_ATTRIBUTES, Attributes, assign
-from onemq.core.filter import compile_filter
 from onemq.core.lanes import LanePositions, Lanes, Pick
 from onemq.core.locks import Locks
-from onemq.core.once import OnceKeys, key_of
+from onemq.core.once import OnceKeys
 from onemq.core.partition import Partition
 from onemq.core.redelivery import Redelivery, from_entry
-from onemq.errors import InvalidArgument
-from onemq.message import PRIORITY_DEFAULT, Record, check_name
-from onemq.units import DURATION_MS_MAX
+from onemq.core.settings import GroupConfig as GroupConfig
+from onemq.message import PRIORITY_DEFAULT, Record
 
 if TYPE_CHECKING:
     from onemq.core.receiving import Receive
@@ -39,51 +35,6 @@ COUNT_MAX = 2**63 - 1
 
 Attempt = tuple[int, str, int, str]
 """(handed out at, to whom, failed at, why)"""
-
-
-class GroupConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of a group."""
-
-    policy: list[object] | None = None
-    """Redelivery policy as an entry (core/redelivery.py); none: again at once, for ever."""
-    dead_topic: str | None = None
-    """Where dead letters go; none: a topic of the group's own."""
-    lease_connection: bool = False
-    """Give a member's deliveries back at once when its connection ends, where a protocol's own way is to keep them."""
-    lease_ms: int = 0
-    """Give a delivery back when it is not acknowledged in this time; 0: never while its member lives."""
-    filter: str | None = None
-    """Which messages the group wants (core/filter); others are passed over."""
-    order: Literal["none", "partition", "key"] = "none"
-    """What must be done before something after it is handed out: nothing, what comes before it in its partition, or
-    what comes before it and has the same key."""
-    assign: Literal["none", "average", "circle", "config", "room", "hash"] = "none"
-    """How partitions are given to members (core/assignment.py); none: every member gets messages of all."""
-    once: str | None = None
-    """What makes two messages the same, of which only one may be acknowledged: `key`, `id` or `header:<name>`."""
-    once_ms: int = 3 * 24 * 3600 * 1000
-    """How long the group remembers what it has acknowledged."""
-
-    def check(self, topic: str) -> None:
-        """Raises `InvalidArgument` for settings that make no sense for a group of that topic."""
-        try:
-            from_entry(self.policy or ["immediate"])
-        except (TypeError, ValueError):
-            raise InvalidArgument(f"this is not a redelivery policy: {self.policy}") from None
-        if not 0 <= self.lease_ms <= DURATION_MS_MAX:
-            raise InvalidArgument(f"lease_ms must be 0 to {DURATION_MS_MAX}, not {self.lease_ms}")
-        if not 1 <= self.once_ms <= DURATION_MS_MAX:
-            raise InvalidArgument(f"once_ms must be 1 to {DURATION_MS_MAX}, not {self.once_ms}")
-        if self.once is not None:
-            key_of(self.once)
-        if self.filter is not None:
-            compile_filter(self.filter)
-        if self.dead_topic is not None:
-            check_name("topic", self.dead_topic)
-            if self.dead_topic.startswith("__"):
-                raise InvalidArgument(f"topic names that begin with __ are OneMQ's own: {self.dead_topic!r}")
-            if self.dead_topic == topic:
-                raise InvalidArgument(f"the dead letters of a group cannot go to its own topic {topic!r}")
 
 
 class Member:

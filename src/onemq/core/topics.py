@@ -1,72 +1,27 @@
 """Topics: named sets of partitions with their settings."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from crc32c import crc32c
 
 from onemq.core.entries import TOPIC_ALTER, TOPIC_CREATE, TOPIC_DELETE, TOPIC_RENAME, TRIM
-from onemq.core.group import Group, GroupConfig
+from onemq.core.group import Group
 from onemq.core.partition import Partition
+from onemq.core.settings import DAY_MS as DAY_MS
+from onemq.core.settings import TopicConfig as TopicConfig
 from onemq.core.stage import Stage
 from onemq.errors import AlreadyExists, InvalidArgument, NotFound
-from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, PARTITIONS_MAX
+from onemq.limits import PARTITIONS_MAX
 from onemq.log.engine import Log, TopicPlace
 from onemq.message import check_name
-from onemq.units import DURATION_MS_MAX
 
-DAY_MS = 24 * 3600 * 1000
-SEGMENT_MS_MAX = 7 * DAY_MS
 SCHEDULE_NAME = "__schedule"
 HALF_NAME = "__half"
 TRACE_NAME = "__trace"
 TRACE_PARTITIONS = 16
 TRACE_RETENTION_MS = 3 * DAY_MS
-
-
-class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of a topic."""
-
-    kind: Literal["stream", "queue"] = "stream"
-    """Streams keep messages until retention; queues drop what every group has acknowledged."""
-    flush: Literal["sync", "async"] = "sync"
-    """Answer when the message is on disk, or when it is written."""
-    retention_ms: int | None = None
-    retention_bytes: int | None = None
-    """Per partition."""
-    compact: bool = False
-    """Keep the last message of each key."""
-    message_bytes_max: int = MESSAGE_BYTES_MAX
-    segment_bytes: int = 128 << 20
-    dead: bool = False
-    """Holds dead letters: never matched by patterns, only by its own name."""
-    group: GroupConfig = GroupConfig()
-    """What groups are like that are made without settings of their own."""
-    expires_ms: int | None = None
-    """After how long messages are of no use any more, if they do not say so themselves."""
-    expired: Literal["drop", "dead"] = "drop"
-    """What becomes of those that nobody got in time."""
-    trace: bool = False
-    """Tell everything that becomes of its messages to the topic of traces."""
-
-    @property
-    def segment_ms(self) -> int:
-        """How old a segment may grow, so that retention by time is no coarser than a quarter of itself."""
-        return min(SEGMENT_MS_MAX, self.retention_ms // 4 or 1) if self.retention_ms else SEGMENT_MS_MAX
-
-    def check(self) -> None:
-        """Raises `InvalidArgument` for settings that make no sense."""
-        for name in ("retention_ms", "retention_bytes"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidArgument(f"{name} must be at least 1, or none to keep everything")
-        if self.expires_ms is not None and not 1 <= self.expires_ms <= DURATION_MS_MAX:
-            raise InvalidArgument(f"expires_ms must be 1 to {DURATION_MS_MAX}, or none: messages do not expire")
-        if not 1 <= self.message_bytes_max <= MESSAGE_BYTES_CEILING:
-            raise InvalidArgument(f"message_bytes_max must be 1 to {MESSAGE_BYTES_CEILING}")
-        if not 4 << 10 <= self.segment_bytes <= 2 << 30:
-            raise InvalidArgument("segment_bytes must be 4 KiB to 2 GiB")
 
 
 class Topic:

@@ -150,7 +150,7 @@ class LocalLog:
             self._write(writes, [], pending)
         except OSError as problem:
             self._refuse(pending, problem)
-            done(self._failure)
+            done(self.failure)
             return
         except Exception:
             self._take_back(pending)

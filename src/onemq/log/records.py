@@ -270,6 +270,8 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     """The records of the batch at `position`. Raises `Corrupt` if they do not parse."""
     end = position + header.size
     position += HEADER_BYTES
+    if end < position:
+        raise Corrupt(f"the batch at offset {header.base_offset} is shorter than its header")
     compression = header.attributes & COMPRESSION_MASK
     if compression:
         if compression not in DECOMPRESSORS:

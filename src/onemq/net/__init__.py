@@ -1,0 +1,5 @@
+"""Listeners, connections and turns."""
+
+from onemq import native
+
+native.use()

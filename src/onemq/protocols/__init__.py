@@ -10,8 +10,11 @@ nor socket, and knows no other protocol. `net/` owns sockets, limits, flow contr
 from collections.abc import Callable
 from typing import Protocol
 
+from onemq import native
 from onemq.errors import OneMQError
 from onemq.limits import ConnectionLimits
+
+native.use()
 
 
 class Peer(Protocol):

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from onemq import __version__
+from onemq import __version__, native
 from tests.process import run
 
 
 def test_version() -> None:
     done = run("version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"onemq {__version__}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"onemq {__version__} ({native.use()})\n", "")
 
 
 def test_help_names_the_commands() -> None:

@@ -1,8 +1,8 @@
 """The core as a whole: turns, the state in bytes, restarts, and flushes that fail."""
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.errors import DiskFull, FolderError, NotFound, OneMQError, ReadOnly
 from onemq.log.disk import OsDisk
-from onemq.log.engine import WriteSet
+from onemq.log.engine import Done, Log, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.memory import MemoryLog
 from tests.sim.disk import SimDisk
@@ -71,6 +71,28 @@ def busy(broker: Broker) -> Broker:
     return broker
 
 
+class WatchedLog:
+    """A log that tells what it is asked to append."""
+
+    def __init__(self, log: Log, asked: list[WriteSet]) -> None:
+        self._log = log
+        self._asked = asked
+
+    def append(self, writes: WriteSet, done: Done) -> None:
+        self._asked.append(writes)
+        self._log.append(writes, done)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+def watch(broker: Broker) -> list[WriteSet]:
+    """What the core asks its log to append from here on."""
+    asked: list[WriteSet] = []
+    broker.core.log = WatchedLog(broker.log, asked)  # type: ignore[assignment]
+    return asked
+
+
 # Turns
 
 
@@ -79,8 +101,7 @@ def test_a_turn_that_changes_nothing_asks_the_log_for_nothing(broker: Broker) ->
     broker.group()
     with broker.turn() as core:
         core.topics.get("t")
-    asked: list[WriteSet] = []
-    broker.log.append = lambda writes, done: asked.append(writes)  # type: ignore[method-assign]
+    asked = watch(broker)
     done: list[object] = []
     broker.core.settle()
     broker.core.flush(done.append)
@@ -91,14 +112,7 @@ def test_a_turn_is_one_set_and_waits_for_the_disk_if_any_part_asks_for_it(broker
     """A2"""
     broker.topic("sync")
     broker.topic("async", flush="async")
-    asked: list[WriteSet] = []
-    append = broker.log.append
-
-    def watched(writes: WriteSet, done: Callable[[OneMQError | None], None]) -> None:
-        asked.append(writes)
-        append(writes, done)
-
-    broker.log.append = watched  # type: ignore[method-assign]
+    asked = watch(broker)
     broker.send(b"1", topic="async")
     with broker.turn() as core:
         core.send("async", b"2")

@@ -4,7 +4,7 @@
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from onemq.core.keyspace.entries import (
@@ -135,7 +135,7 @@ class Lists:
         """
         items = self._keys.reading(key, deque) or deque()
         order = items if rank > 0 else reversed(items)
-        matches = (at for at, item in enumerate(islice(order, maxlen or None)) if item == value)
+        matches = _matches(islice(order, maxlen or None), value)
         skipped = abs(rank) - 1
         if skipped >= len(items):
             return []
@@ -284,6 +284,13 @@ class Lists:
             self._keys.drop(key)
         if self._keys.watched:
             self._keys.changed(key)
+
+
+def _matches(items: Iterable[bytes], value: bytes) -> Iterator[int]:
+    """At which places the value stands."""
+    for at, item in enumerate(items):
+        if item == value:
+            yield at
 
 
 def _slice(items: deque[bytes], first: int, end: int) -> list[bytes]:

@@ -1,17 +1,18 @@
-"""A peer and a core that only remember, and a way to talk to a session as a client would."""
+"""A peer that only remembers, and a way to talk to a session as a client would."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import hiredis
 
-from onemq.core.keyspace import Keyspace
-from onemq.core.waiting import Waiting
-from onemq.errors import OneMQError, ReadOnly
+from onemq.core.core import Core
 from onemq.limits import ConnectionLimits
+from onemq.log.memory import MemoryLog
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
 from onemq.protocols.resp.service import RespService, ServerFacts
+
+NOW_MS = 1_000_000
 
 
 @dataclass
@@ -38,29 +39,11 @@ class FakePeer:
         self.held = False
 
 
-@dataclass
-class FakeStage:
-    now_ms: int = 1_000_000
-    refusal: OneMQError | None = None
-    promoted: int = 0
-
-    def promote(self) -> None:
-        self.promoted += 1
-
-
-@dataclass
-class FakeCore:
-    stage: FakeStage = field(default_factory=FakeStage)
-    read_only: str | None = None
-    keys: Keyspace = field(default_factory=lambda: Keyspace([]))
-    waiting: Waiting = field(default_factory=Waiting)
-
-    def check_writable(self) -> None:
-        if self.read_only is not None:
-            raise ReadOnly(self.read_only)
-
-    def stats(self) -> dict[str, object]:
-        return {"topics": 3, "paused": False, "disk": {"used": 1, "free": 2}}
+def make_core() -> Core:
+    """A broker that keeps nothing."""
+    core = Core(MemoryLog())
+    core.recover(NOW_MS)
+    return core
 
 
 def make_service(*more: Command) -> RespService:
@@ -68,7 +51,7 @@ def make_service(*more: Command) -> RespService:
     facts = ServerFacts(
         run_id="r" * 40,
         process_id=77,
-        started_ms=1_000_000 - 90_000,
+        started_ms=NOW_MS - 90_000,
         port=6379,
         config_file="/etc/onemq.toml",
         connections_max=50,
@@ -76,7 +59,7 @@ def make_service(*more: Command) -> RespService:
         memory_peak_bytes=lambda: 3 << 20,
     )
     names = {row.name for row in more}
-    return RespService(FakeCore(), facts, by_name([*(row for row in COMMANDS if row.name not in names), *more]))
+    return RespService(make_core(), facts, by_name([*(row for row in COMMANDS if row.name not in names), *more]))
 
 
 def encode(*words: str | bytes) -> bytes:

@@ -20,8 +20,23 @@ Outcome = list[list[bytes] | str]
 
 
 
-class ShortWay(RequestDecoder):
-    """Is fed by `decode`, as sessions do it as long as they keep up."""
+class ShortWay:
+    """A decoder that is fed by `decode`, as sessions do it as long as they keep up."""
+
+    def __init__(self) -> None:
+        self._decoder = RequestDecoder()
+        self._decoded: list[list[bytes]] = []
+
+    @property
+    def buffered_bytes(self) -> int:
+        return self._decoder.buffered_bytes
+
+    def feed(self, data: bytes) -> None:
+        self._decoded += self._decoder.decode(data)
+
+    def take(self) -> list[list[bytes]]:
+        decoded, self._decoded = self._decoded, []
+        return decoded or self._decoder.take()
 
 
 DECODERS = [RequestDecoder, ShortWay, CarefulDecoder]
@@ -31,22 +46,19 @@ def encode(*arguments: bytes) -> bytes:
     return b"*%d\r\n" % len(arguments) + b"".join(b"$%d\r\n%b\r\n" % (len(each), each) for each in arguments)
 
 
-def decode(decoder: RequestDecoder | CarefulDecoder, pieces: Iterable[bytes]) -> Outcome:
+def decode(decoder: RequestDecoder | ShortWay | CarefulDecoder, pieces: Iterable[bytes]) -> Outcome:
     outcome: Outcome = []
     try:
         for piece in pieces:
-            if isinstance(decoder, ShortWay):
-                outcome.extend(decoder.decode(piece))
-            else:
-                decoder.feed(piece)
+            decoder.feed(piece)
             outcome.extend(requests(decoder))
     except ProtocolError as error:
         outcome.append(error.text)
     return outcome
 
 
-def requests(decoder: RequestDecoder | CarefulDecoder) -> Iterator[list[bytes]]:
-    if isinstance(decoder, RequestDecoder):
+def requests(decoder: RequestDecoder | ShortWay | CarefulDecoder) -> Iterator[list[bytes]]:
+    if not isinstance(decoder, CarefulDecoder):
         while some := decoder.take():
             yield from some
     else:

@@ -1,7 +1,8 @@
 """INFO: sections and values that tools read."""
 
 from onemq import __version__
-from tests.unit.protocols.resp.fakes import Client, FakeCore
+from onemq.errors import ReadOnly
+from tests.unit.protocols.resp.fakes import Client
 
 
 def sections(text: bytes) -> dict[str, dict[str, str]]:
@@ -36,8 +37,11 @@ def test_some_sections_by_name_in_our_order_and_unknown_ones_left_out() -> None:
 
 
 def test_numbers_of_the_core_have_a_section_of_their_own() -> None:
-    core = sections(Client().ask("INFO", "onemq"))["OneMQ"]
-    assert core == {"topics": "3", "paused": "0", "disk": "used=1,free=2"}
+    client = Client()
+    client.ask("XADD", "stream", "*", "field", "value")
+    core = sections(client.ask("INFO", "onemq"))["OneMQ"]
+    assert core == {name: str(value) for name, value in client.service.core.stats().items()}
+    assert core["messages"] == "1"
 
 
 def test_connections_and_commands_are_counted() -> None:
@@ -51,8 +55,7 @@ def test_connections_and_commands_are_counted() -> None:
 
 def test_a_broker_that_cannot_write_says_why_on_one_line() -> None:
     client = Client()
-    assert isinstance(client.service.core, FakeCore)
-    client.service.core.read_only = "the disk\nfailed"
+    client.service.core.stage.refusal = ReadOnly("the disk\nfailed")
     found = sections(client.ask("INFO", "persistence"))["Persistence"]
     assert (found["aof_last_write_status"], found["read_only"]) == ("err", "the disk failed")
 

@@ -127,7 +127,7 @@ def test_watching_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_writes_are_refused_while_queueing_if_nothing_can_be_written() -> None:
     client = Client()
     client.call("MULTI")
-    client.service.core.read_only = "the disk failed"  # type: ignore[misc]
+    client.service.core.stage.refusal = ReadOnly("the disk failed")
     assert client.call("SET", "a", "1") == b"-MISCONF the disk failed\r\n"
     assert client.call("EXEC") == ABORTED
 
@@ -136,7 +136,7 @@ def test_exec_is_refused_if_nothing_can_be_written_any_more() -> None:
     client = Client()
     client.call("MULTI")
     assert client.call("SET", "a", "1") == b"+QUEUED\r\n"
-    client.service.core.read_only = "the disk failed"  # type: ignore[misc]
+    client.service.core.stage.refusal = ReadOnly("the disk failed")
     assert client.call("EXEC") == b"-EXECABORT Transaction discarded because of: MISCONF the disk failed\r\n"
     assert client.call("PING") == b"+PONG\r\n"
 
