@@ -24,7 +24,8 @@ from onemq.log.records import decode_headers
 from onemq.message import PRIORITY, PRIORITY_DEFAULT, PRIORITY_MAX, RESERVED, Headers, Record
 
 PRIORITY_MARK = b"\x08" + PRIORITY
-"""How the header looks in an encoded block: what a sender looks for before it calls `priority_in`."""
+"""How the header looks in an encoded block: what a sender looks for, with `find` (`in` takes four times as long),
+before it calls `priority_in`."""
 
 
 def priority_in(headers: bytes) -> int:

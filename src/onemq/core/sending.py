@@ -105,7 +105,7 @@ class Sending:
         if partition.builder is None:
             stage.message(partition)
         offset = partition.add(stage.now_ms, key, body, headers, persistent)
-        if PRIORITY_MARK in headers:
+        if len(headers) > 1 and headers.find(PRIORITY_MARK) > 0:
             self._rank(partition, offset, headers)
         return partition.number, offset
 
@@ -123,7 +123,7 @@ class Sending:
         self._stage.message(partition)
         partition.journaled = True
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent=True)
-        if PRIORITY_MARK in headers:
+        if len(headers) > 1 and headers.find(PRIORITY_MARK) > 0:
             self._rank(partition, offset, headers)
         if EXPIRES_MARK in headers:
             partition.expiring_end = partition.end
@@ -182,7 +182,7 @@ class Sending:
         else:
             offset = partition.add_batch(stamped(batch, header, self._stage.now_ms), len(records))
             self._stage.message(partition)
-        if PRIORITY_MARK in batch or header.attributes & COMPRESSION_MASK:
+        if batch.find(PRIORITY_MARK) > 0 or header.attributes & COMPRESSION_MASK:
             self._rank_all(partition, offset, records)
         _note_expiring(partition, batch, header)
         if place is not None:
@@ -225,7 +225,7 @@ class Sending:
             headers = _identified(partition, headers)
         self._stage.message(partition)
         offset = partition.add(self._stage.now_ms, key, body, headers, persistent)
-        if PRIORITY_MARK in headers:
+        if len(headers) > 1 and headers.find(PRIORITY_MARK) > 0:
             self._rank(partition, offset, headers)
         self._producers.produced(id, epoch, topic.id, partition.number, sequence, sequence, offset, partition.sync)
         return partition.number, offset
