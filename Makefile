@@ -1,6 +1,7 @@
 # OneMQ's habits. `make` lists them; each does its own set-up, and the second time that takes no time.
 
-PYTHON ?= $(shell scripts/python)
+# The Python to build .venv with; unless named, scripts/python finds a quick one.
+PYTHON ?=
 SEEDS  ?= 2000
 JOBS   ?= 2
 BIN    := .venv/bin
@@ -16,10 +17,11 @@ help:   ## list the targets
 setup: native  ## build .venv with the locked dependencies and the onemq command, and compile what is hot
 
 $(STAMP): pyproject.toml requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "OneMQ needs Python 3.11 or newer, but $(PYTHON) is: $$($(PYTHON) --version 2>&1)." \
-	       "Name another one: make setup PYTHON=python3.12" >&2; exit 1; }
-	test -e $@ || $(PYTHON) -m venv --clear .venv
+	@python="$(PYTHON)"; python=$${python:-$$(scripts/python)}; \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "OneMQ needs Python 3.11 or newer, but $$python is: $$($$python --version 2>&1)." \
+	       "Name another one: make setup PYTHON=python3.12" >&2; exit 1; }; \
+	test -e $@ || { echo "building .venv"; $$python -m venv --clear .venv; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -58,7 +60,7 @@ fuzz: setup  ## feed the parsers what confuses them until interrupted; options i
 
 lock:   ## refresh requirements.lock to the newest versions that pyproject.toml allows
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \
-	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet --disable-pip-version-check uv && \
+	"$(or $(PYTHON),python3)" -m venv "$$tools" && "$$tools/bin/pip" install --quiet --disable-pip-version-check uv && \
 	"$$tools/bin/uv" pip compile pyproject.toml --extra dev --output-file requirements.lock --upgrade \
 	  --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command 'make lock'
 
