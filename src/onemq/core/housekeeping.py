@@ -48,6 +48,8 @@ class Housekeeping:
         self._disk_watermark = disk_watermark
         self._purge_hour = purge_hour
         self._next_ms: dict[Callable[[int], None], int] = {}
+        self._last_ms = self._due_ms = 0
+        """When it last looked at everything, and when it must again."""
         self._cleaning = 0
         self._kept: dict[tuple[int, int], tuple[int, int]] = {}
         """(topic, partition) -> how many messages the last cleaning kept, and where the partition ended then."""
@@ -61,17 +63,24 @@ class Housekeeping:
     def every(self, every_ms: int, work: Callable[[int], None]) -> None:
         """Has some more work done in rounds."""
         self._rounds.append((every_ms, work))
+        self._due_ms = 0
 
     def tick(self, now_ms: int) -> int:
         """Does what is due. Returns when to come again."""
-        rounds = self._rounds if self._stage.refusal is None else self._rounds[:1]
+        may_write = self._stage.refusal is None
+        if may_write and self._last_ms <= now_ms < self._due_ms:
+            return self._due_ms
+        self._last_ms = now_ms
+        rounds = self._rounds if may_write else self._rounds[:1]
         for every_ms, work in rounds:
             due_ms = self._next_ms.get(work, 0)
             # A clock that went back must not stop housekeeping until it has caught up.
             if now_ms >= due_ms or due_ms - now_ms > every_ms:
                 self._next_ms[work] = now_ms + every_ms
                 work(now_ms)
-        return min(self._next_ms[work] for _, work in rounds)
+        due_ms = min([self._next_ms[work] for _, work in rounds])
+        self._due_ms = due_ms if may_write else 0
+        return due_ms
 
     def _check_disk(self, now_ms: int) -> None:
         if self._log.failure is not None:
