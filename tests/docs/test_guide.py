@@ -17,16 +17,16 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 ADDRESS = "onemq://localhost:6379"
 
 
-def blocks(page: str, kind: str) -> str:
-    return "\n".join(re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
+def blocks(page: str, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GUIDE.glob("*.md")))
 def test_the_examples_do_what_the_page_says(name: str, tmp_path: Path) -> None:
     page = (GUIDE / name).read_text()
-    program, printed = tmp_path / "test_page.py", blocks(page, "output")
+    program, printed = tmp_path / "test_page.py", "".join(blocks(page, "output"))
     with broker() as running:
-        program.write_text(blocks(page, "python").replace(ADDRESS, running.url))
+        program.write_text("\n".join(blocks(page, "python")).replace(ADDRESS, running.url))
         is_test = "def test_" in program.read_text()
         pytest_or_not = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if is_test else []
         command = [sys.executable, *pytest_or_not, str(program)]
