@@ -1,4 +1,4 @@
-"""Requests and answers with asyncio: a price service with two instances, and a shop that asks it a hundred things at once.
+"""Requests and answers with asyncio: a price service with two instances, and a shop that asks a hundred things at once.
 
 What a handler returns is the answer; whoever asked gets it, in whatever order the answers come.
 

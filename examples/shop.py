@@ -1,8 +1,8 @@
 """A shop writes an order into its database and tells the world of it: both happen, or neither.
 
-The shop sends a half message, commits its own SQL transaction, then commits the half message. Here it is killed between
-the two, before the first, and in good health; afterwards the broker asks another instance of the shop what became of the
-orders, and that one looks into the database.
+The shop sends a half message, commits its own SQL transaction, then commits the half message. Here it is killed before
+its database commits, and after; then the broker asks another instance of the shop what became of the orders, and that
+one looks into the database.
 
     python examples/shop.py
 """

@@ -44,6 +44,26 @@ def test_b1_sync_returns_a_receipt(mq: onemq.Client, topic: str) -> None:
     assert message.body == b"one"
 
 
+def test_b1_the_receipt_names_the_message_also_in_a_topic_made_anew(mq: onemq.Client, topic: str) -> None:
+    producer = mq.producer()
+    producer.send(topic, b"of the old one")
+    mq.topics.delete(topic)
+    receipt = producer.send(topic, b"of the new one")
+    (message,) = mq.read(topic, start="first")
+    assert (receipt.id, message.body) == (message.id, b"of the new one")
+
+
+def test_b3_a_producer_learns_of_new_partitions(mq: onemq.Client, topic: str) -> None:
+    producer = mq.producer()
+    producer.send(topic, b"one partition")
+    mq.topics.alter(topic, partitions=4)
+    producer.send(topic, b"the broker tells of the others")
+    assert {producer.send(topic, b"...").partition for _ in range(4)} == {0, 1, 2, 3}
+    keys = [f"key {number}" for number in range(20)]
+    expected = {key: crc32c(key.encode()) % 4 for key in keys}
+    assert {key: producer.send(topic, b"...", key=key).partition for key in keys} == expected
+
+
 def test_b1_async_gives_a_future_and_calls_back(mq: onemq.Client, topic: str) -> None:
     producer, told = mq.producer(), Seen()
     pending = producer.send_async(topic, b"one", on_done=told.add)

@@ -268,8 +268,18 @@ class Batching:
             self._refused(batch, reply)
         else:
             lane.stored(batch, reply[b"offset"])
+            self._learn(batch, reply)
             self._finish(batch, batch.size, None)
         self._send(lane)
+
+    def _learn(self, batch: Batch, reply: dict[bytes, int]) -> None:
+        """The topic may have got more partitions, or may be another one of the same name."""
+        lane, topic_id, count = batch.lane, reply[b"topic_id"], reply[b"partitions"]
+        batch.topic_id = lane.topic_id = topic_id
+        route = self._routes.get(lane.topic)
+        if route is not None and len(route.lanes) < count:
+            more = range(len(route.lanes), count)
+            route.lanes += [Lane(lane.topic, topic_id, number, self._identity) for number in more]
 
     def _refused(self, batch: Batch, reply: Exception) -> None:
         with self._lock:

@@ -27,7 +27,7 @@ class Identity(NamedTuple):
 class Batch(Outcome):
     """Messages that are sent and answered together."""
 
-    __slots__ = ("begun", "builder", "count", "data", "lane", "offset", "sent", "sequence", "size")
+    __slots__ = ("begun", "builder", "count", "data", "lane", "offset", "sent", "sequence", "size", "topic_id")
 
     def __init__(self, lane: "Lane", now: float) -> None:
         super().__init__()
@@ -41,13 +41,14 @@ class Batch(Outcome):
         self.sequence = -1
         self.data: bytes | None = None
         self.offset = -1
+        self.topic_id = lane.topic_id
 
     def receipt(self, index: int) -> Receipt:
         return self.receipts(index, 1)[0]
 
     def receipts(self, first: int, count: int) -> list[Receipt]:
         topic, number, offset = self.lane.topic, self.lane.number, self.offset + first
-        prefix = f"{self.lane.topic_id:x}-{number:x}-"  # as message_id() makes ids
+        prefix = f"{self.topic_id:x}-{number:x}-"  # as message_id() makes ids
         return [Receipt(topic, f"{prefix}{each:x}", number, each) for each in range(offset, offset + count)]
 
     def seal(self, identity: Identity, sequence: int) -> bytes:

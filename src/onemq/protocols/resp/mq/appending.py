@@ -36,6 +36,8 @@ def append(session: "RespSession", request: list[bytes]) -> bytes:
         "partition": replies.integer(number),
         "offset": replies.integer(appended.offset),
         "count": replies.integer(appended.messages),
+        "topic_id": replies.integer(topic.id),
+        "partitions": replies.integer(len(topic.partitions)),
     }
     if appended.repeated:
         facts["duplicate"] = replies.ONE

@@ -140,7 +140,7 @@ def test_a_key_of_another_type_is_in_the_way(mq: Connection) -> None:
 
 def test_many_messages_go_at_once(mq: Connection) -> None:
     assert mq("MQ.SENDMANY t TAG a KEY k BODIES one two") == {
-        "id": "1-0-0", "topic": "t", "partition": 0, "offset": 0, "count": 2,
+        "id": "1-0-0", "topic": "t", "partition": 0, "offset": 0, "count": 2, "topic_id": 1, "partitions": 1,
     }  # fmt: skip
     sent = [(each["body"], each["tag"], each["key"]) for each in mq("MQ.READ t")]
     assert sent == [("one", "a", "k"), ("two", "a", "k")]
@@ -166,7 +166,7 @@ def test_a_producer_is_stored_once(mq: Connection) -> None:
 
 def test_a_batch_gets_the_time_of_the_broker(talk: Talk, mq: Connection) -> None:
     assert mq("MQ.APPEND", "t", "0", batch(b"one", b"two", headers=encode_headers([(b"_tag", b"a")]))) == {
-        "partition": 0, "offset": 0, "count": 2,
+        "partition": 0, "offset": 0, "count": 2, "topic_id": 1, "partitions": 1,
     }  # fmt: skip
     messages = mq("MQ.READ t")
     assert [(each["body"], each["tag"], each["stored"]) for each in messages] == [
