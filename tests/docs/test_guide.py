@@ -35,7 +35,15 @@ def test_the_examples_do_what_the_page_says(name: str, tmp_path: Path) -> None:
     assert is_test or not printed or done.stdout == printed
 
 
+def anchors(page: Path) -> set[str]:
+    """What its headings are called in links."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in GUIDE.glob("*.md")))
 def test_every_link_leads_somewhere(name: str) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", (GUIDE / name).read_text()):
-        assert (GUIDE / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", (GUIDE / name).read_text()):
+        page = GUIDE / (target or name)
+        assert page.exists(), target
+        assert not anchor or anchor in anchors(page), f"{target}#{anchor}"

@@ -118,6 +118,7 @@ def record_headers(message: Encoded, options: SendOptions) -> bytes:
 
 def send_words(topic: str, message: Encoded, options: SendOptions, *, safe: bool = True) -> tuple[Word, ...]:
     """The message as MQ.SEND. A `safe` one gets an idempotency key, so that it can be sent again."""
+    _check_times(options)
     words: list[Word] = [b"MQ.SEND", topic, message.value]
     if message.key is not None:
         words += [b"KEY", message.key]
@@ -136,6 +137,15 @@ def send_words(topic: str, message: Encoded, options: SendOptions, *, safe: bool
     if safe and options.get("idempotency_key") is None:
         words += [b"IDEMPOTENCY", b"_" + uuid.uuid4().hex.encode(), b"WITHIN", RESEND_WINDOW]
     return tuple(words)
+
+
+def _check_times(options: SendOptions) -> None:
+    """Of several times the broker would take the last one, and of a zone alone it would know nothing."""
+    named = [name for name in ("delay", "level", "at") if cast(dict[str, Any], options).get(name) is not None]
+    if len(named) > 1:
+        raise InvalidArgument(f"when it is due is said once, not by {' and '.join(named)}")
+    if options.get("zone") is not None and options.get("cron") is None:
+        raise InvalidArgument("a zone is that of a cron expression: name one, or leave it out")
 
 
 def _level(level: int) -> int:

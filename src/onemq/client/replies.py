@@ -7,6 +7,7 @@ from hiredis import ReplyError
 from onemq.errors import (
     AccessDenied,
     AlreadyExists,
+    Busy,
     DiskFull,
     Fenced,
     InvalidArgument,
@@ -16,6 +17,7 @@ from onemq.errors import (
     OutOfOrderSequence,
     ReadOnly,
     TooLarge,
+    TransactionEnded,
     WrongType,
 )
 
@@ -32,6 +34,8 @@ _BY_CODE: dict[str, type[OneMQError]] = {
     "DISKFULL": DiskFull,
     "READONLY": ReadOnly,
     "WRONGTYPE": WrongType,
+    "TXENDED": TransactionEnded,
+    "BUSY": Busy,
     "NOAUTH": AccessDenied,
     "NOPERM": AccessDenied,
     "WRONGPASS": AccessDenied,

@@ -64,3 +64,9 @@ def test_a_special_message_gets_a_key_of_its_own_so_that_it_can_be_sent_again() 
     assert one[-4] == b"IDEMPOTENCY"
     assert one[-3] != two[-3]
     assert b"IDEMPOTENCY" not in send_words("t", encoded(b"", None, None), {}, safe=False)
+
+
+@pytest.mark.parametrize("options", [{"delay": "1s", "at": 7}, {"level": 2, "delay": 0}, {"zone": "Europe/Berlin"}])
+def test_times_that_contradict_each_other_are_refused(options: SendOptions) -> None:
+    with pytest.raises(InvalidArgument):
+        send_words("t", encoded(b"x", None, None), options)
