@@ -9,7 +9,7 @@ import pytest
 
 import onemq
 import onemq.aio
-from onemq.errors import InvalidArgument
+from onemq.errors import InvalidArgument, NotFound
 from tests.interop.sdk import Seen, eventually
 
 
@@ -551,3 +551,19 @@ def test_plain_handlers_run_in_threads_under_asyncio(url: str, mq: onemq.Client,
 
     asyncio.run(scenario())
     assert seen.items == [True, True, True]
+
+
+def test_what_is_not_there_is_not_found(mq: onemq.Client, topic: str) -> None:
+    mq.topics.create(topic)
+    with pytest.raises(NotFound):
+        mq.dead.get(topic, "1-0-0")
+    with pytest.raises(NotFound):
+        mq.schedule.get("99")
+
+
+def test_settings_of_a_group_can_be_taken_back(mq: onemq.Client, topic: str) -> None:
+    mq.topics.create(topic)
+    mq.groups.create(topic, "g", filter="paid", lease="1m", once_by="key", order="key", assign="average")
+    mq.groups.alter(topic, "g", filter="none", lease="none", once_by="none", order="none", assign="none")
+    info = mq.groups.info(topic, "g")
+    assert [info[name] for name in ("filter", "lease", "once", "order", "assign")] == [None, *4 * ("none",)]

@@ -53,6 +53,15 @@ def test_b1_the_receipt_names_the_message_also_in_a_topic_made_anew(mq: onemq.Cl
     assert (receipt.id, message.body) == (message.id, b"of the new one")
 
 
+def test_b1_a_misspelt_option_is_told(mq: onemq.Client, topic: str) -> None:
+    producer = mq.producer()
+    with pytest.raises(TypeError, match="dealy"):
+        producer.send(topic, b"x", dealy="1h")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="retrys"):
+        mq.producer(retrys=3)  # type: ignore[call-arg]
+    assert bodies(mq, topic) == []
+
+
 def test_b3_a_producer_learns_of_new_partitions(mq: onemq.Client, topic: str) -> None:
     producer = mq.producer()
     producer.send(topic, b"one partition")

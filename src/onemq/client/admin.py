@@ -13,6 +13,7 @@ from onemq.client.message import Message, from_map
 from onemq.client.replies import mapping, plain
 from onemq.client.retry import Policy
 from onemq.client.times import Duration, Time, duration_word, time_word
+from onemq.errors import NotFound
 
 Facts = dict[str, Any]
 Rows = list[Facts]
@@ -71,7 +72,7 @@ class GroupOptions(TypedDict, total=False):
 
     retry: Policy
     dead_topic: str
-    lease: Duration
+    lease: Duration | Literal["none"]
     filter: str
     order: Order
     assign: Assign
@@ -182,8 +183,11 @@ class AsyncSchedule(Asking):
         return (None if cursor is None else str(plain(cursor))), [_facts(each) for each in rows]
 
     async def get(self, id: str) -> Facts:
-        """One of them."""
-        return await self._facts("MQ.SCHEDULE", "GET", id)
+        """One of them. Raises `NotFound`."""
+        found = await self._ask("MQ.SCHEDULE", "GET", id)
+        if found is None:
+            raise NotFound(f"nothing waits under {id}: it came, was cancelled, or never was")
+        return _facts(found)
 
     async def cancel(self, *ids: str) -> int:
         """They are never sent; how many were there."""
@@ -206,8 +210,11 @@ class AsyncDead(Asking):
         return await self._messages("MQ.DEAD", "LIST", topic, *words)
 
     async def get(self, topic: str, id: str) -> Message:
-        """One of them."""
-        return from_map(mapping(await self._ask("MQ.DEAD", "GET", topic, id)))
+        """One of them. Raises `NotFound`."""
+        found = await self._ask("MQ.DEAD", "GET", topic, id)
+        if found is None:
+            raise NotFound(f"there is no dead letter {id} of topic {topic!r}")
+        return from_map(mapping(found))
 
     async def replay(
         self,

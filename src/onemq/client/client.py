@@ -88,6 +88,10 @@ class AsyncClient:
 
     def producer_core(self, options: ProducerOptions) -> ProducerCore:
         """What a producer of either face is made of; on the loop."""
+        known = ProducerOptions.__annotations__
+        for name in options:
+            if name not in known:
+                raise TypeError(f"a producer has no option {name!r}; it has {', '.join(known)}")
         core = ProducerCore(
             self._link,
             options.get("group"),

@@ -1,7 +1,7 @@
 """How a consumer takes messages: what code may say about it."""
 
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from onemq.client.connection import Word
 from onemq.client.grouping import Assign, GroupSettings, Order, Start
@@ -32,7 +32,7 @@ class ConsumerOptions(TypedDict, total=False):
     """Where a new group begins: "first" (usual), "last", an offset or a time."""
     assign: Assign | None
     """Of the group: how partitions are given to members."""
-    lease: Duration | None
+    lease: Duration | Literal["none"] | None
     """Of the group: a message that is not acknowledged in this time is handed out again."""
     dead_topic: str | None
     """Of the group: where dead letters go."""

@@ -22,7 +22,7 @@ class GroupSettings:
     start: Start | None = None
     retry: Policy | None = None
     dead_topic: str | None = None
-    lease: Duration | None = None
+    lease: Duration | Literal["none"] | None = None
     filter: str | None = None
     order: Order | None = None
     assign: Assign | None = None
@@ -38,7 +38,7 @@ class GroupSettings:
         if self.dead_topic is not None:
             words += ["DEAD", self.dead_topic]
         if self.lease is not None:
-            words += ["LEASE", duration_word(self.lease)]
+            words += ["LEASE", "NONE" if self.lease == "none" else duration_word(self.lease)]
         if self.filter is not None:
             words += ["FILTER", self.filter]
         if self.order is not None:

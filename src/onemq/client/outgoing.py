@@ -118,6 +118,7 @@ def record_headers(message: Encoded, options: SendOptions) -> bytes:
 
 def send_words(topic: str, message: Encoded, options: SendOptions, *, safe: bool = True) -> tuple[Word, ...]:
     """The message as MQ.SEND. A `safe` one gets an idempotency key, so that it can be sent again."""
+    _check_names(options)
     _check_times(options)
     words: list[Word] = [b"MQ.SEND", topic, message.value]
     if message.key is not None:
@@ -137,6 +138,13 @@ def send_words(topic: str, message: Encoded, options: SendOptions, *, safe: bool
     if safe and options.get("idempotency_key") is None:
         words += [b"IDEMPOTENCY", b"_" + uuid.uuid4().hex.encode(), b"WITHIN", RESEND_WINDOW]
     return tuple(words)
+
+
+def _check_names(options: SendOptions) -> None:
+    """A misspelt `delay` must not send at once."""
+    for name in options:
+        if name not in SendOptions.__annotations__:
+            raise TypeError(f"a message has no option {name!r}; it has {', '.join(SendOptions.__annotations__)}")
 
 
 def _check_times(options: SendOptions) -> None:
