@@ -407,7 +407,7 @@ class Groups(GroupTable):
             self.trace.entry(entry, group)
         self._appliers[entry[0]](entry)
         self._stage.entry(entry, group.topic.sync)
-        if group.waiting:  # one of them may take more now
+        if group.waiting and entry[0] != MOVE:  # one of them may take more now; a move alone brings nothing new
             self.hot[group] = None
 
     # Small steps
