@@ -1,13 +1,14 @@
 """What groups were handed for the first time: nothing twice, nothing left out, and the highest priority first.
 
-Told of every entry as it is staged, this keeps a record of its own that knows nothing of lanes and positions. After
-a crash it goes back to the turn that survived.
+Looking at the entries as they are staged, this keeps a record of its own that knows nothing of lanes and positions.
+After a crash it goes back to the turn that survived.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from onemq.core.admission import Verdict
 from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, SEEK, UNRANK, offsets_of
+from onemq.core.expiry import expires_at_ms
 from onemq.core.group import Cursor
 from onemq.core.partition import Partition
 from onemq.core.screening import PLAIN
@@ -18,7 +19,7 @@ from tests.sim.streams import NAMES
 if TYPE_CHECKING:
     from tests.sim.world import World
 
-CUT, LEVEL, PASSED = "cut", "level", "passed"
+CUT, LEVEL = "cut", "level"
 Place = tuple[int, int]
 
 
@@ -39,22 +40,22 @@ class Handed:
         self._events: list[tuple[int, Any]] = []
         self._tracks: dict[Place, Track] = {}
         self._unranked: dict[Place, int] = {}
+        self._seen = 0
 
-    def watch(self) -> None:
+    def begin(self) -> None:
         """A new core is there."""
-        stage, screening = self._world.core.stage, self._world.core.receiving.screening
-        entry_of_stage, tell_passed = type(stage).entry, type(screening)._tell_passed
+        self._seen = 0
 
-        def entry(entry: Any, sync: bool) -> None:
-            self._told(entry)
-            entry_of_stage(stage, entry, sync)
+    def look(self) -> None:
+        """Looks at the entries that were staged since the last time, while nothing else has happened since."""
+        entries = self._world.core.stage.entries
+        for place in range(self._seen, len(entries)):
+            self._told(entries[place])
+        self._seen = len(entries)
 
-        def passed(cursor: Cursor, offsets: list[int]) -> None:
-            self._happened((PASSED, cursor.group.id, cursor.partition.number, offsets))
-            tell_passed(screening, cursor, offsets)
-
-        stage.entry = entry  # type: ignore[method-assign]
-        screening._tell_passed = passed  # type: ignore[method-assign]
+    def flushed(self) -> None:
+        """The entries of the turn are with the log."""
+        self._seen = 0
 
     def levelled(self, cursor: Cursor) -> None:
         """The group got an eye for priorities, or lost it: from its position on everything comes again."""
@@ -84,16 +85,14 @@ class Handed:
                 for cursor in group.cursors:
                     track = self._track(group.id, cursor.partition.number)
                     there = {offset for offset, _ in self._readable(cursor.partition) if offset >= track.base}
-                    missing = sorted(there - track.handed)
+                    missing = self._not_passed(cursor, sorted(there - track.handed))
                     assert not missing, f"{group.name} of {topic.name} never got {missing}"
 
     def _told(self, entry: Any) -> None:
         if entry[0] in (DELIVER, DELIVER_LANE):
-            group = self._world.core.groups.by_id(entry[1])
-            if group.topic.name in NAMES:
-                return
             offsets = _offsets(entry)
-            if offsets:
+            group = self._world.core.groups.by_id(entry[1]) if offsets else None
+            if group is not None and group.topic.name not in NAMES:
                 self._check(group.cursors[entry[2]], self._track(entry[1], entry[2]), offsets)
         if entry[0] in (GROUP_CREATE, SEEK, UNRANK, DELIVER, DELIVER_LANE, HOLD):
             self._happened(entry)
@@ -133,7 +132,20 @@ class Handed:
         admission, now_ms = cursor.group.admission or PLAIN, self._world.core.stage.now_ms
         records = self._world.core.reading.page_at(cursor.partition, offsets)
         wanted = (Verdict.HAND, Verdict.HOLD)
-        return [record[0] for record in records if admission.fresh(cursor, record, now_ms) in wanted]
+        found = [record[0] for record in records if admission.fresh(cursor, record, now_ms) in wanted]
+        return self._not_passed(cursor, found)
+
+    def _not_passed(self, cursor: Cursor, offsets: list[int]) -> list[int]:
+        """Those that the group cannot have passed for a reason: what its settings said, or because they expired."""
+        config, topic = cursor.group.config, cursor.group.topic
+        altered = cursor.group.id in self._world.handout.altered
+        choosy = altered or config.filter is not None or config.once is not None
+        records = self._world.core.reading.page_at(cursor.partition, offsets)
+        return [
+            record[0]
+            for record in records
+            if cursor.is_fresh(record[0]) or not (choosy or expires_at_ms(topic, record) is not None)
+        ]
 
     def _readable(self, partition: Partition) -> list[tuple[int, int]]:
         """(offset, priority) of the messages that are there."""
@@ -166,8 +178,6 @@ class Handed:
         elif kind == LEVEL:
             track = self._track(entry[1], entry[2])
             track.handed = {offset for offset in track.handed if offset < entry[3]}
-        elif kind == PASSED:
-            self._track(entry[1], entry[2]).handed.update(entry[3])
         else:
             self._track(entry[1], entry[2]).handed.update(_offsets(entry))
 

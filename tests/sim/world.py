@@ -66,6 +66,21 @@ class Later:
                 then(None)
 
 
+class WatchedLog:
+    """The log as the core sees it. Notes whether each set asks for a sync."""
+
+    def __init__(self, log: LocalLog) -> None:
+        self._log = log
+        self.asked: list[bool] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def append(self, writes: WriteSet, done: Done) -> None:
+        self.asked.append(writes.sync)
+        self._log.append(writes, done)
+
+
 class Turn:
     """What was true at the end of a turn."""
 
@@ -126,11 +141,12 @@ class World:
         )
         self.log.open()
         assert not self.log.report.damage, self.log.report.damage
-        self.core = Core(self.log, disk_watermark=1.1)
+        self.watched = WatchedLog(self.log)
+        self.core = Core(self.watched, disk_watermark=1.1)  # type: ignore[arg-type]
         self.core.restore(self.now_ms)
         self.note_done()
         self.check_recovered()
-        self.handed.watch()
+        self.handed.begin()
         if self.power_cut:
             self.handed.cut(self.history[-1].number)
         self.core.resume()
@@ -188,10 +204,11 @@ class World:
         """Ends a turn."""
         core = self.core
         core.settle()
+        self.handed.look()
         self.turn += 1
         turn = Turn(self.turn, fingerprint(core))
         self.history.append(turn)
-        asked = self._watch_append()
+        asked = self.watched.asked = []
 
         def done(failure: OneMQError | None) -> None:
             if failure is None:
@@ -200,6 +217,7 @@ class World:
 
         before = self.history[-2].state if len(self.history) > 1 else None
         core.flush(done)
+        self.handed.flushed()
         if not asked:
             self.history.remove(turn)
             assert before is None or before == turn.state, "something changed without an entry in the log"
@@ -207,18 +225,6 @@ class World:
         self.history = self.history[synced[-1] if synced else 0 :]
         if self.log.failure is not None:
             self.failed()
-
-    def _watch_append(self) -> list[bool]:
-        """Notes whether the set of this turn asks for a sync."""
-        asked: list[bool] = []
-        append = type(self.log).append
-
-        def watched(writes: WriteSet, done: Done) -> None:
-            asked.append(writes.sync)
-            append(self.log, writes, done)
-
-        self.log.append = watched  # type: ignore[method-assign]
-        return asked
 
     def failed(self) -> None:
         """The log refused: the broker goes back to what was acknowledged, and reads go on."""
@@ -229,7 +235,7 @@ class World:
         self.core.groups.release_all()
         self.core.waiting.release_all()
         self.core._build()
-        self.handed.watch()
+        self.handed.begin()
         self.core.restore(self.now_ms)
         self.note_done()
         self.forget_after(last.number)
@@ -450,6 +456,7 @@ class World:
             )
 
     def got(self, group: Group, handed: list[Any]) -> None:
+        self.handed.look()
         for _, _, count in handed:
             most = group.policy.max_deliveries if group.policy else None
             assert most is None or count <= most, "handed out more often than allowed"
