@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from bench import append, connections, filter, resp, restart, sdk
+from bench import append, connections, delayed, filter, resp, restart, sdk
 from bench.report import Result, machine, show, write
 from onemq.cli.serve import GC_THRESHOLDS
 
@@ -20,6 +20,7 @@ BENCHES: dict[str, Callable[[str | None, bool], Iterator[Result]]] = {
     "idle-connections": connections.idle_connections,
     "filter": filter.filtered,
     "sdk": sdk.compare,
+    "delayed": delayed.delayed,
     "redis": resp.compare,
 }
 

@@ -31,6 +31,8 @@ from onemq.message import (
 
 _OWN = (TARGET, TARGET_ID, DUE, TARGET_PARTITION)
 """The headers that parking puts before those of the message."""
+PARKED_BATCH_MESSAGES = 16
+"""Parked messages are taken out one by one, in any order: finding one in a large batch would take long."""
 HeaderList = list[tuple[bytes, bytes | None]]
 
 
@@ -98,7 +100,11 @@ class Parking:
             own.append((DUE, b"%d" % due_ms))
         if number is not None:
             own.append((TARGET_PARTITION, b"%d" % number))
-        return self._sending.put(self.partition, body, key, encode_headers([*own, *headers]))
+        partition = self.partition
+        id = self._sending.put(partition, body, key, encode_headers([*own, *headers]))
+        if partition.builder is not None and id + 1 - partition.builder.base_offset >= PARKED_BATCH_MESSAGES:
+            partition.seal()
+        return id
 
     # Out
 

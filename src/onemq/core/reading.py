@@ -12,6 +12,9 @@ from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, dec
 from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
+_FAR = 32
+"""Offsets further apart are read one by one."""
+_TOGETHER_MAX = 1_000
 
 
 def _is_void(partition: Partition, header: BatchHeader) -> bool:
@@ -59,6 +62,17 @@ def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[
         text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
         raise Corrupt(text, header.next_offset, offsets[0])
     return records
+
+
+def _bytes_together(descending: list[int]) -> int:
+    """How much to read for the lowest of some offsets and those that are not far behind it: what lies between two
+    that are far from each other would be read and checked in vain."""
+    first = last = descending[-1]
+    for offset in descending[-2:-_TOGETHER_MAX:-1]:
+        if offset - last > _FAR:
+            break
+        last = offset
+    return max(min((last - first + 1) * 128, RECEIVE_BYTES_MAX), _READ_ONE_BYTES)
 
 
 class Reading:
@@ -199,8 +213,7 @@ class Reading:
             looping = arrived = True
             while left and arrived:
                 arrived = False
-                span = min((left[0] - left[-1] + 1) * 128, RECEIVE_BYTES_MAX)
-                self.batches(partition, left[-1], max(span, _READ_ONE_BYTES), take)
+                self.batches(partition, left[-1], _bytes_together(left), take)
             looping = False
             if arrived:
                 then(found)
