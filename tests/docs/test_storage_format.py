@@ -4,6 +4,7 @@ The page is parsed, not searched: byte tables are compared field by field with t
 the module docstrings, names with constants, and the paths with a folder that a broker has written.
 """
 
+import ast
 import os
 import re
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from onemq.log.local import LocalLog
 from onemq.log.repair import QUARANTINE, repair
 
 DOCS = Path(__file__).parents[2] / "docs"
+SOURCES = Path(__file__).parents[2] / "src"
 PAGE = (DOCS / "storage-format.md").read_text()
 OPERATIONS = (DOCS / "operations.md").read_text()
 
@@ -72,9 +74,15 @@ def field_sizes(struct: Struct) -> list[int]:
     return [calcsize(f">{code}") for code in re.findall(r"\d*[a-zA-Z]", struct.format)]
 
 
+def docstring(module: ModuleType) -> str:
+    """As it stands in the source: compiled modules have none."""
+    path = SOURCES / f"{module.__name__.replace('.', '/')}.py"
+    return ast.get_docstring(ast.parse(path.read_text()), clean=False) or ""
+
+
 def drawn_in(module: ModuleType) -> list[tuple[int, int]]:
     """(at, bytes) of the lines in a docstring's drawing of bytes."""
-    found = re.findall(r"^ {4}(?:\w+ +| +)?(\d+) +(\d+) {2,}\S", str(module.__doc__), re.MULTILINE)
+    found = re.findall(r"^ {4}(?:\w+ +| +)?(\d+) +(\d+) {2,}\S", docstring(module), re.MULTILINE)
     return [(int(at), int(size)) for at, size in found]
 
 

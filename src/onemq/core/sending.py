@@ -83,7 +83,7 @@ class Sending:
         number: int | None = None,
         persistent: bool = True,
         producer: ProducerSequence | None = None,
-    ) -> Duplicate | tuple[int, int]:
+    ) -> tuple[int, ...]:
         """Stages one message, which does not say itself when it expires (`Sender` takes such, too). Returns
         (partition, offset), as a `Duplicate` if it is there already. Raises `TooLarge`, `DiskFull`, and what the
         producer's sequence gives rise to."""
@@ -216,7 +216,7 @@ class Sending:
         headers: bytes,
         persistent: bool,
         producer: ProducerSequence,
-    ) -> Duplicate | tuple[int, int]:
+    ) -> tuple[int, ...]:
         id, epoch, sequence = producer
         known = self._producers.repeated(id, epoch, topic.id, partition.number, sequence, sequence)
         if known is not None:

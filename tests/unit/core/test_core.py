@@ -72,14 +72,14 @@ def busy(broker: Broker) -> Broker:
 
 
 class WatchedLog:
-    """A log that tells what it is asked to append."""
+    """Stands before a log and notes what that is asked to append."""
 
-    def __init__(self, log: Log, asked: list[WriteSet]) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
-        self._asked = asked
+        self.asked: list[WriteSet] = []
 
     def append(self, writes: WriteSet, done: Done) -> None:
-        self._asked.append(writes)
+        self.asked.append(writes)
         self._log.append(writes, done)
 
     def __getattr__(self, name: str) -> Any:
@@ -88,9 +88,9 @@ class WatchedLog:
 
 def watch(broker: Broker) -> list[WriteSet]:
     """What the core asks its log to append from here on."""
-    asked: list[WriteSet] = []
-    broker.core.log = WatchedLog(broker.log, asked)  # type: ignore[assignment]
-    return asked
+    watched = WatchedLog(broker.log)
+    broker.core.log = watched  # type: ignore[assignment]
+    return watched.asked
 
 
 # Turns

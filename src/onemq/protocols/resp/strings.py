@@ -232,7 +232,7 @@ def getrange(session: "RespSession", request: list[bytes]) -> bytes:
         start = max(start + len(value), 0)
     if end < 0:
         end = max(end + len(value), 0)
-    return replies.bulk(value[start : end + 1])
+    return replies.bulk(value[start : end + 1]) if start <= end else replies.EMPTY_BULK
 
 
 def substr(session: "RespSession", request: list[bytes]) -> bytes:

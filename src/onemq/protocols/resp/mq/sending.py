@@ -111,8 +111,8 @@ def send_many(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.array([replies.array([replies.integer(each) for each in place]) for place in places])
 
 
-def _send_all(core: Core, topic: Topic, bodies: list[bytes], options: Options) -> list[tuple[int, int]]:
-    """All of them or none."""
+def _send_all(core: Core, topic: Topic, bodies: list[bytes], options: Options) -> list[tuple[int, ...]]:
+    """All of them or none. Returns (partition, offset) of each."""
     core.sending.check()
     if options.number is not None:
         topic.choose(options.key, options.number)
