@@ -87,6 +87,10 @@ SERIES_MAX = 100_000
 CRON_CHARACTERS_MAX = 256
 FIRE_PER_TICK_MAX = 1_000
 """Timers that one tick works off before others get their turn."""
+SOON_MESSAGES_MAX = 100_000
+"""Scheduled messages that are due within two seconds and are read ahead of their time."""
+SOON_BYTES_MAX = 32 * MIB
+"""Their size in memory; what is more is read when it is due."""
 SETTLE_ROUNDS_MAX = 1_000
 """How often one turn serves those who send and ask again when they are served, before others get their turn."""
 SCREENED_PER_TURN_MAX = 2_000

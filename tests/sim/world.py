@@ -23,6 +23,7 @@ from onemq.core.deadletters import death_of
 from onemq.core.group import BURYING, GIVEN_UP, READY, Group, GroupConfig
 from onemq.core.locks import HELD
 from onemq.core.redelivery import Backoff, Immediate, Ladder
+from onemq.core.soon import Soon
 from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import DiskFull, OneMQError
@@ -42,6 +43,7 @@ from tests.sim.streams import NAMES, StreamCalls, check_cursor
 from tests.sim.trace import Acknowledged
 
 DAY_MS = 24 * 3600 * 1000
+Soon.least = 2
 housekeeping.CLEAN_MESSAGES_MIN = 5
 ranking.LANE_MESSAGES_KEPT = 5
 

@@ -12,7 +12,7 @@ from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, dec
 from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
-_FAR = 32
+_FAR = 128
 """Offsets further apart are read one by one."""
 _TOGETHER_MAX = 1_000
 

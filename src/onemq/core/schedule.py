@@ -16,6 +16,7 @@ from onemq.core.parking import Parking
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending
 from onemq.core.series import Repeat, Series
+from onemq.core.soon import Soon
 from onemq.core.stage import Stage
 from onemq.core.topics import SCHEDULE_NAME, Topic, Topics
 from onemq.core.wheel import Wheel
@@ -55,6 +56,7 @@ class Schedule:
         """Timers that were rescheduled, or came before -> when they are due now."""
         self._series: dict[int, Series] = {}
         self._firing: set[int] = set()
+        self._soon = Soon(self.parking, reading, lambda after: self._wheel.iterate(after))
 
     def __len__(self) -> int:
         return len(self.parking)
@@ -163,26 +165,34 @@ class Schedule:
         """Delivers what is due. Returns when to come again."""
         if self._sending.refusal is not None:
             return now_ms + _RETRY_MS
+        more = self._soon.tick(now_ms)
         ids = self._wheel.pop_due(now_ms, FIRE_PER_TICK_MAX)
         due = [id for id in dict.fromkeys(ids) if self._is_due(id)]
         if due:
             self._firing.update(due)
             self._fire(due)
-        return self._wheel.next_due_ms(now_ms)
+        return now_ms if more else self._wheel.next_due_ms(now_ms)
 
     def _is_due(self, id: int) -> bool:
         """Of a timer whose time came: whether it still holds."""
         return self.is_live(id) and self._moved.get(id, 0) <= self._stage.now_ms
 
     def _fire(self, ids: list[int]) -> None:
+        ready = self._soon.take(ids)
+        missing = [id for id in ids if id not in ready] if ready else ids
+
         def found(records: dict[int, Record]) -> None:
+            records |= ready
             self._firing.difference_update(ids)
             due = [id for id in ids if self._is_due(id)]  # not cancelled or moved meanwhile
             delivered = {id for id in due if id in records and self._deliver(records[id])}
             if due:
                 self._fired(due, delivered)
 
-        self.parking.take(ids, found)
+        if missing:
+            self.parking.take(missing, found)
+        else:
+            found({})
 
     def _deliver(self, record: Record) -> bool:
         id, parking = record[0], self.parking
