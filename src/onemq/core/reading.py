@@ -75,6 +75,52 @@ def _bytes_together(descending: list[int]) -> int:
     return max(min((last - first + 1) * 128, RECEIVE_BYTES_MAX), _READ_ONE_BYTES)
 
 
+class _RecordsAt:
+    """The records at some offsets, read step by step. A class and not nested functions, which would refer to each
+    other and so stay in memory until they are collected, many at a time."""
+
+    __slots__ = ("_arrived", "_found", "_left", "_looping", "_partition", "_reading", "_then")
+
+    def __init__(
+        self, reading: "Reading", partition: Partition, left: list[int], then: Callable[[list[Record]], None]
+    ) -> None:
+        self._reading = reading
+        self._partition = partition
+        self._left = left
+        """Descending."""
+        self._then = then
+        self._found: list[Record] = []
+        self._arrived = self._looping = False
+
+    def go_on(self) -> None:
+        """Reads until an answer takes longer, or all is there."""
+        # A loop and not a chain of calls: most engines answer at once, and there may be many steps.
+        self._looping = self._arrived = True
+        left = self._left
+        while left and self._arrived:
+            self._arrived = False
+            self._reading.batches(self._partition, left[-1], _bytes_together(left), self._take)
+        self._looping = False
+        if self._arrived:
+            self._then(self._found)
+
+    def _take(self, data: bytes) -> None:
+        self._arrived = True
+        left, partition = self._left, self._partition
+        for position, header in walk(data):
+            void = _is_void(partition, header)
+            while left and left[-1] < header.next_offset:
+                offset = left.pop()
+                gone = void or offset < header.base_offset
+                record = None if gone else _decode_at(data, position, header, offset)
+                if record is not None:
+                    self._found.append(record)
+        if not data:
+            left.clear()
+        if not self._looping:
+            self.go_on()
+
+
 class Reading:
     """Reads partitions."""
 
@@ -185,37 +231,7 @@ class Reading:
         self, partition: Partition, offsets: list[int], then: Callable[[list[Record]], None], deleted: bool = False
     ) -> None:
         """The records at ascending offsets; those that are gone are left out."""
-        found: list[Record] = []
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
         if partition.deleted is not None and not deleted:
             left = [offset for offset in left if not partition.deleted.is_done(offset)]
-        arrived = looping = False
-
-        def take(data: bytes) -> None:
-            nonlocal arrived
-            arrived = True
-            for position, header in walk(data):
-                void = _is_void(partition, header)
-                while left and left[-1] < header.next_offset:
-                    offset = left.pop()
-                    gone = void or offset < header.base_offset
-                    record = None if gone else _decode_at(data, position, header, offset)
-                    if record is not None:
-                        found.append(record)
-            if not data:
-                left.clear()
-            if not looping:
-                loop()
-
-        def loop() -> None:
-            # A loop and not a chain of calls: most engines answer at once, and there may be many steps.
-            nonlocal arrived, looping
-            looping = arrived = True
-            while left and arrived:
-                arrived = False
-                self.batches(partition, left[-1], _bytes_together(left), take)
-            looping = False
-            if arrived:
-                then(found)
-
-        loop()
+        _RecordsAt(self, partition, left, then).go_on()
