@@ -14,11 +14,11 @@ from onemq.errors import Corrupt
 from onemq.limits import SOON_BYTES_MAX, SOON_MESSAGES_MAX
 from onemq.message import Record
 
-WINDOW_MS = 500
+WINDOW_MS = 2_000
 """Messages of so long a time are read together."""
-LEAD_MS = 500
+LEAD_MS = 1_500
 """How long before the first of them is due reading begins."""
-READ_PER_TURN = 64
+READ_PER_TURN = 100
 _RECORD_BYTES = 300
 """What a record takes beside its body, about."""
 
@@ -29,7 +29,7 @@ Timers = Callable[[tuple[int, int]], Iterator[tuple[int, int]]]
 class Soon:
     """The messages of the next seconds, as far as they were read."""
 
-    least = 250
+    least = 1_000
     """For fewer messages in a window reading ahead is not worth while."""
 
     def __init__(self, parking: Parking, reading: Reading, timers: Timers) -> None:
