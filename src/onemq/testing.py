@@ -15,10 +15,10 @@ from os import PathLike
 from typing import Self
 
 from onemq import embedded
+from onemq.client.times import Duration, milliseconds
 from onemq.config import MEMORY
-from onemq.errors import InvalidArgument, OneMQError
+from onemq.errors import OneMQError
 from onemq.net.turn import wall_clock_ms
-from onemq.units import parse_duration_ms
 
 __all__ = ["Broker", "Clock", "broker"]
 
@@ -48,10 +48,10 @@ class Clock:
         """The same, in UTC."""
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
-    def advance(self, duration: str | int, *, step: str | int | None = None) -> None:
-        """Moves on by a duration ("1h30m", or milliseconds). When this returns, the brokers have done what is due
-        by then. They see one jump; with `step`, a jump every so much, as if time had passed in such steps."""
-        left_ms, step_ms = _duration_ms(duration), None if step is None else max(1, _duration_ms(step))
+    def advance(self, duration: Duration, *, step: Duration | None = None) -> None:
+        """Moves on by a duration ("1h30m", a `timedelta`, or seconds). When this returns, the brokers have done what is
+        due by then. They see one jump; with `step`, a jump every so much, as if time had passed in such steps."""
+        left_ms, step_ms = milliseconds(duration), None if step is None else max(1, milliseconds(step))
         with self._lock:
             while left_ms > 0:
                 jump_ms = left_ms if step_ms is None else min(step_ms, left_ms)
@@ -98,7 +98,7 @@ class Broker(embedded.Broker):
         self.stop()
         self.start()
 
-    def advance(self, duration: str | int, *, step: str | int | None = None) -> None:
+    def advance(self, duration: Duration, *, step: Duration | None = None) -> None:
         """Moves the clock on; see `Clock.advance`."""
         if not self.is_running:
             raise OneMQError("the broker does not run; start it before its time goes on")
@@ -125,13 +125,6 @@ def broker(
     folder `data`. `config` is a file of settings as `onemq serve` takes it. Several brokers may share a `clock`.
     """
     return Broker(data, port=port, config=config, clock=clock)
-
-
-def _duration_ms(duration: str | int) -> int:
-    try:
-        return parse_duration_ms(duration)
-    except ValueError as problem:
-        raise InvalidArgument(str(problem)) from None
 
 
 def _start_ms(start: datetime | int | None) -> int:

@@ -107,7 +107,7 @@ class LocalLog:
         if recovery.last_file is None:
             self._journal.start_file()
         else:
-            self._journal.continue_file(*recovery.last_file, anew=distrust.is_there(self._disk))
+            self._continue_journal(*recovery.last_file)
         self._journal.sync()
         recovery.cut_tails()
         self._entries_since = self.report.entries
@@ -115,6 +115,18 @@ class LocalLog:
         # before. And after a loss the journal speaks of batches that are gone. A checkpoint settles both.
         self._urgent = not self.report.clean
         return self.report
+
+    def _continue_journal(self, first: int, size: int) -> None:
+        """Goes on in the last file. After an unclean stop in a copy of it: a process may have been killed between a
+        failed sync and the note about that, and then the disk may never get what reading finds in the cache."""
+        if not self.report.clean and not distrust.is_there(self._disk):
+            try:
+                self._journal.continue_file(first, size, anew=True)
+                return
+            except OSError as problem:
+                if problem.errno not in _OUT_OF_SPACE:
+                    raise  # a full disk has no room for a copy, and serves without
+        self._journal.continue_file(first, size, anew=distrust.is_there(self._disk))
 
     def close(self) -> None:
         """Closes all files. What waits for its segment stays in the journal, and the next start writes it."""

@@ -57,7 +57,7 @@ class Options:
     producer: ProducerSequence | None = None
     every_ms: int | None = None
     cron: str | None = None
-    zone: str = DEFAULT_ZONE
+    zone: str | None = None
     times: int | None = None
     once_key: bytes | None = None
     once_ms: int = SENT_ONCE_MS
@@ -138,12 +138,10 @@ def _options(words: Words, now_ms: int) -> Options:
                 options.number = words.integer("PARTITION")
             case "PRIORITY":
                 options.priority = words.integer("PRIORITY", 0, PRIORITY_MAX)
-            case "DELAY":
-                options.due_ms = now_ms + words.duration_ms("DELAY")
-            case "LEVEL":
-                options.due_ms = now_ms + DELAY_LEVELS[words.integer("LEVEL", 1, len(DELAY_LEVELS)) - 1]
-            case "AT":
-                options.due_ms = words.time_ms("AT")
+            case "DELAY" | "LEVEL" | "AT" as option:
+                if options.due_ms is not None:
+                    raise words.problem("a message is due once: give one of DELAY, LEVEL and AT")
+                options.due_ms = _asked_ms(words, option, now_ms)
             case "EXPIRES":
                 options.expires_ms = words.duration_ms("EXPIRES")
             case "TRANSIENT":
@@ -180,10 +178,20 @@ def _options(words: Words, now_ms: int) -> Options:
     return options
 
 
+def _asked_ms(words: Words, option: str, now_ms: int) -> int:
+    if option == "AT":
+        return words.time_ms("AT")
+    if option == "LEVEL":
+        return now_ms + DELAY_LEVELS[words.integer("LEVEL", 1, len(DELAY_LEVELS)) - 1]
+    return now_ms + words.duration_ms("DELAY")
+
+
 def _check(words: Words, options: Options, now_ms: int) -> None:
     is_later = options.repeats or (options.due_ms is not None and options.due_ms > now_ms)
     if is_later and not options.persistent:
         raise words.problem("a message that is due later is always stored: leave TRANSIENT out")
+    if options.zone is not None and options.cron is None:
+        raise words.problem("ZONE is the time zone of a CRON expression")
     if options.transaction is not None:
         _check_half(words, options)
     elif options.producer_group:
@@ -229,8 +237,8 @@ def _send(core: Core, topic: Topic, body: bytes, options: Options) -> dict[str, 
     placed = core.send(
         topic.name, body, options.key, tuple(options.headers), options.number, options.due_ms, options.persistent,
         options.producer, priority=options.priority, order_key=options.order, every_ms=options.every_ms,
-        cron=options.cron, zone=options.zone, times=options.times, transaction=within, once_key=options.once_key,
-        once_ms=options.once_ms,
+        cron=options.cron, zone=options.zone or DEFAULT_ZONE, times=options.times, transaction=within,
+        once_key=options.once_key, once_ms=options.once_ms,
     )  # fmt: skip
     if placed.partition == TIMER:
         facts = _scheduled_facts(core, topic, placed.offset, _due_ms(core, options, placed))

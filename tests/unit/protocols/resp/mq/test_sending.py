@@ -105,6 +105,8 @@ def test_what_is_transient_is_gone_after_a_restart(talk: Talk, mq: Connection) -
     [
         ("MQ.SEND t x FOO bar", "ERR MQ.SEND: there is no option 'FOO'; MQ.HELP SEND shows what there is"),
         ("MQ.SEND t x KEY", "ERR MQ.SEND: KEY needs a value after it"),
+        ("MQ.SEND t x DELAY 1s AT 1700000005000", "ERR MQ.SEND: a message is due once"),
+        ("MQ.SEND t x EVERY 1s ZONE Europe/Berlin", "ERR MQ.SEND: ZONE is the time zone of a CRON expression"),
         ("MQ.SEND t x DELAY soon", "ERR MQ.SEND: DELAY: 'soon' is not a duration"),
         ("MQ.SEND t x LEVEL 19", "ERR MQ.SEND: LEVEL must be a whole number, from 1 to 18, not '19'"),
         ("MQ.SEND t x AT noon", "ERR MQ.SEND: AT must be a time"),
