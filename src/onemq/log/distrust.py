@@ -3,7 +3,8 @@
 After a failed sync the system may hold bytes in its cache that will never reach the disk and that no
 later sync writes, though reading finds them. So the next start writes everything again that came after
 the last checkpoint, and the note goes when a new checkpoint is there. Leaving it is a best effort: the
-disk that fails to sync may fail to keep the note, too.
+disk that fails to sync may fail to keep the note, too. So a checkpoint that was begun and not finished
+counts as such a note (log/recovery.py), and the journal is copied after every unclean stop (log/local.py).
 """
 
 from contextlib import suppress

@@ -126,6 +126,9 @@ class Recovery:
             files = journal_files_after(self._disk, self.sequence)
         except FolderError as problem:
             raise FolderError("; ".join([*self.report.notes, problem.text])) from None
+        # A later journal file was begun for a checkpoint that never came to its end: a sync of it may have failed, and
+        # the process been killed before it could leave the note.
+        self._distrust = self._distrust or len(files) > 1
         for first in files:
             for entry in JournalFile(self._disk, first).entries():
                 if sets.removes(entry.payload):
