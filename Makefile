@@ -33,12 +33,12 @@ serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
 	$(BIN)/onemq serve $(ARGS)
 
 demo: setup  ## start a broker and show it at work
-	$(BIN)/python examples/demo.py $(ARGS)
+	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python examples/demo.py $(ARGS)
 
 test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
 	@scripts/system-packages
 	@scripts/node-client
-	$(BIN)/python -m pytest -n $(JOBS)
+	JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 	$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
 
 plain: setup  ## the unit tests with all modules as plain Python
@@ -50,7 +50,7 @@ check: setup  ## lint and strict types
 
 bench: setup  ## measure and compare with the targets; options in ARGS
 	@scripts/system-packages
-	$(BIN)/python -m bench $(ARGS)
+	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m bench $(ARGS)
 
 soak: setup  ## the simulation with fresh seeds until interrupted; options in ARGS
 	$(BIN)/python -m tests.sim --forever $(ARGS)
