@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import onemq
-from onemq.cli import bench, dead, group, log, receive, schedule, search, send, tail, topic
+from onemq.cli import bench, dead, group, log, pipeline, receive, schedule, search, send, tail, topic
 from onemq.errors import OneMQError
 
 app = typer.Typer(
@@ -61,6 +61,7 @@ app.command()(search.search)
 app.command()(search.trace)
 app.add_typer(schedule.app, name="schedule", help="Messages that are due later.")
 app.add_typer(dead.app, name="dead", help="Dead letters: look at them, send them back, remove them.")
+app.add_typer(pipeline.app, name="pipeline", help="Data pipelines on Spark.")
 app.command()(bench.bench)
 app.add_typer(log.app, name="log", help="Look into a data folder.")
 
