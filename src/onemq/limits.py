@@ -32,6 +32,8 @@ MQ_MEMBERS_MAX = 10_000
 """Members of groups that one connection can be."""
 MQ_COUNT_MAX = 10_000
 """Messages that one command asks for."""
+MQ_TOPICS_MAX = 10_000
+"""Topics that one command asks about."""
 MQ_CREDIT_MAX = 1_000_000
 """Messages that a subscription may have unacknowledged."""
 MQ_SWEEP_BYTES = 256 * KIB
@@ -77,6 +79,8 @@ TURN_BYTES_MAX = 32 * MIB
 """What one turn gathers before the server ends it and begins another."""
 RECEIVE_BYTES_MAX = 1 * MIB
 """What one read of the log brings to a receiver, unless one message is larger."""
+FETCH_BYTES_MAX = 32 * MIB
+"""What one fetch of whole batches brings, unless one batch is larger."""
 HISTORY_MAX = 16
 """Failed deliveries of a message whose reasons are kept."""
 REASON_CHARACTERS_MAX = 1024

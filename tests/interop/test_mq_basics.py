@@ -101,6 +101,33 @@ def test_pipelines_of_batches_are_stored_once(mq: redis.Redis, onemq_port: int) 
     assert [record[3] for record in records] == [b"%d" % number for number in range(300)]
 
 
+def test_bulk_reading_selects_and_leaves_out(mq: redis.Redis, onemq_port: int) -> None:
+    for number in range(6):
+        mq.execute_command("MQ.SEND", "t", number, "TAG", "odd" if number % 2 else "even")
+    mq.xdel("t", mq.xrange("t")[3][0])
+
+    def fetched(*words: str | int) -> tuple[list[bytes | None], int]:
+        with redis.Redis(port=onemq_port) as raw:
+            reply: Any = facts(raw.execute_command("MQ.FETCH", "t", 0, *words))
+        data = reply[b"batches"]
+        records = [record for position, header in walk(data) for record in decode(data, position, header)]
+        return [record[3] for record in records], reply[b"next"]
+
+    assert fetched(0) == ([b"0", b"1", b"2", b"4", b"5"], 6)
+    assert fetched(0, "UNTIL", 2) == ([b"0", b"1"], 2)
+    assert fetched(1, "FILTER", "odd") == ([b"1", b"5"], 6)
+    assert fetched(0, "FILTER", "none") == ([], 6)
+
+
+def test_offsets_of_many_topics_and_marks_of_a_reader(mq: redis.Redis) -> None:
+    for topic, count in (("a", 3), ("b", 1)):
+        mq.execute_command("MQ.SENDMANY", topic, "BODIES", *range(count))
+    rows = mq.execute_command("MQ.OFFSETS", "TIME", 0, "TOPICS", "a", "b")
+    assert [(row[0], *row[2:]) for row in rows] == [("a", 0, 0, 3, 0), ("b", 0, 0, 1, 0)]
+    assert mq.execute_command("MQ.GROUP", "MARK", "a", "archive", 0, 2) == "OK"
+    assert facts(mq.execute_command("MQ.GROUP", "INFO", "a", "archive"))["lag"] == 1
+
+
 def test_dead_letters_go_back(mq: redis.Redis) -> None:
     mq.execute_command("MQ.GROUP", "CREATE", "orders", "points", "RETRY", "NONE", 0)
     sent = facts(mq.execute_command("MQ.SEND", "orders", "x"))

@@ -57,6 +57,16 @@ class Bitmap:
         chunk = self._chunks.get(id >> CHUNK_BITS)
         return chunk is not None and bool(chunk[(id & CHUNK_MASK) >> 3] >> (id & 7) & 1)
 
+    def has_done(self, start: int, end: int) -> bool:
+        """Whether any id from `start` on and below `end` is done."""
+        if start < min(self._low, end):
+            return True
+        for index in range(start >> CHUNK_BITS, (end + CHUNK_MASK) >> CHUNK_BITS if self._done else 0):
+            base, chunk = index << CHUNK_BITS, self._chunks.get(index)
+            if chunk is not None and _first_done(chunk, max(start - base, 0)) < min(end - base, CHUNK_IDS):
+                return True
+        return False
+
     def mark(self, id: int) -> bool:
         """Mark one id as done; False when it was already."""
         if id == self._low:

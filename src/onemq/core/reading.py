@@ -17,7 +17,7 @@ _FAR = 128
 _TOGETHER_MAX = 1_000
 
 
-def _is_void(partition: Partition, header: BatchHeader) -> bool:
+def is_void(partition: Partition, header: BatchHeader) -> bool:
     """Whether the messages of a batch did not survive the restart because they were not persistent."""
     return bool(header.attributes & NOT_PERSISTENT) and header.base_offset < partition.boot
 
@@ -27,7 +27,7 @@ def _may_hold(data: bytes, position: int, header: BatchHeader, needle: bytes) ->
     return bool(header.attributes & COMPRESSION_MASK) or data.find(needle, position, position + header.size) >= 0
 
 
-def _decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
+def decode_batch(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     """The records of a batch, which a producer may have made wrong. Raises `Corrupt` with the offsets concerned."""
     try:
         records = decode(data, position, header)
@@ -108,7 +108,7 @@ class _RecordsAt:
         self._arrived = True
         left, partition = self._left, self._partition
         for position, header in walk(data):
-            void = _is_void(partition, header)
+            void = is_void(partition, header)
             while left and left[-1] < header.next_offset:
                 offset = left.pop()
                 gone = void or offset < header.base_offset
@@ -167,9 +167,9 @@ class Reading:
             found: list[Record] = []
             next_offset = offset
             for position, header in walk(data):
-                if not _is_void(partition, header) and (needle is None or _may_hold(data, position, header, needle)):
+                if not is_void(partition, header) and (needle is None or _may_hold(data, position, header, needle)):
                     try:
-                        found += _decode(data, position, header)
+                        found += decode_batch(data, position, header)
                     except Corrupt:
                         if next_offset > offset:
                             break  # first what lies before it
@@ -195,7 +195,7 @@ class Reading:
             for position, header in walk(data):
                 first = bisect_left(offsets, header.base_offset)
                 wanted = offsets[first : bisect_left(offsets, header.next_offset)]
-                if wanted and not _is_void(partition, header):
+                if wanted and not is_void(partition, header):
                     try:
                         found += _decode_some(data, position, header, wanted)
                     except Corrupt:

@@ -98,6 +98,12 @@ class BitmapAgainstSet(RuleBasedStateMachine):
         expected = ranges_of(id for id in self.live if id < self.bitmap.high)
         assert self.bitmap.ranges_live(limit) == expected[:limit]
 
+    @rule(distance=distances, count=st.integers(0, 3 * SMALL_CHUNK_IDS))
+    def ask_whether_any_is_done(self, distance: int, count: int) -> None:
+        start = self.bitmap.low + distance
+        end = start + count
+        assert self.bitmap.has_done(start, end) is any(map(self.bitmap.is_done, range(start, end)))
+
     @invariant()
     def agrees(self) -> None:
         if hasattr(self, "bitmap"):

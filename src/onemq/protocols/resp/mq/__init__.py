@@ -9,7 +9,8 @@
     pending.py     MQ.PENDING MQ.CLAIM                   schedule.py    MQ.SCHEDULE
     dead.py        MQ.DEAD                               sweep.py       looking at whole topics, over several turns
     transactions.py  MQ.TX                               searching.py   MQ.SEARCH  tracing.py  MQ.TRACE
-    reading.py     MQ.READ MQ.FETCH MQ.OFFSETS           waiting.py     replies that come later
+    reading.py     MQ.READ                               waiting.py     replies that come later
+    fetching.py    MQ.FETCH                              offsets.py     MQ.OFFSETS
     facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
 """
 
@@ -22,7 +23,9 @@ from onemq.protocols.resp.errors import CommandError, mq_error_line
 from onemq.protocols.resp.mq import (
     appending,
     dead,
+    fetching,
     groups,
+    offsets,
     pending,
     reading,
     receiving,
@@ -73,6 +76,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "group info": groups.info,
     "group list": groups.list_,
     "group seek": groups.seek,
+    "group mark": groups.mark,
     "group reset": groups.reset,
     "group delete": groups.delete,
     "schedule list": schedule.list_,
@@ -86,8 +90,8 @@ _HANDLERS: Mapping[str, Handler] = {
     "read": reading.read,
     "search": searching.search,
     "trace": tracing.trace,
-    "fetch": reading.fetch,
-    "offsets": reading.offsets,
+    "fetch": fetching.fetch,
+    "offsets": offsets.offsets,
     "help": help_,
 }
 _CONTAINERS = {

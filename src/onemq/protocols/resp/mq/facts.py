@@ -44,6 +44,7 @@ group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKO
 group info ; 4 ; readonly ; 2 ; topic group ; Show the settings of a group, how far it is behind, and who its members are ; MQ.GROUP INFO orders points
 group list ; 3 ; readonly ; 2 ; topic ; List the groups of a topic ; MQ.GROUP LIST orders
 group seek ; -5 ; write ; 2 ; topic group start=(FIRST | LAST | OFFSET offset:integer | TIME time) [PARTITION partition:integer] ; Make a group go on elsewhere ; MQ.GROUP SEEK orders points TIME 2026-11-16T08:00:00Z
+group mark ; -6 ; write ; 2 ; topic group position={partition:integer offset:integer} ... ; Tell how far a reader is that keeps its own place: what lies before is acknowledged ; MQ.GROUP MARK orders archive 0 42
 group reset ; 4 ; write ; 2 ; topic group ; Make a group begin with the first message again ; MQ.GROUP RESET orders points
 group delete ; 4 ; write ; 2 ; topic group ; Delete a group ; MQ.GROUP DELETE orders points
 [Messages that are due later]
@@ -60,8 +61,8 @@ dead purge ; -3 ; write ; 2 ; topic [GROUP group] [FILTER filter] [COUNT count:i
 read ; -2 ; readonly blocking ; 1 ; topic [PARTITION partition:integer] [place=(OFFSET offset:integer | from={FROM start=(FIRST | LAST | TIME time)})] [COUNT count:integer] [WAIT duration] [FILTER filter] ; Read messages without changing anything ; MQ.READ orders FROM FIRST COUNT 5
 search ; -2 ; readonly ; 1 ; topic [ID id] [KEY message-key] [FROM time] [TO time] [FILTER filter] [PARTITION partition:integer] [COUNT count:integer] [NEWEST] ; Find messages by id, key, time and filter ; MQ.SEARCH orders KEY 10001 FROM 2026-11-16T08:00:00Z FILTER "tag = 'created'"
 trace ; 3 ; readonly ; 1 ; topic id ; Show what happened to a message, and how it is with it now ; MQ.TRACE orders 1-0-2a
-fetch ; -4 ; readonly blocking ; 1 ; topic partition:integer offset:integer [MAXBYTES bytes] [WAIT duration] ; Read whole batches as they are stored ; MQ.FETCH orders 0 0 WAIT 1s
-offsets ; -2 ; readonly fast ; 1 ; topic [TIME time] ; Show the first offset and the end of each partition, and the offset of a time ; MQ.OFFSETS orders TIME 2026-11-16T08:00:00Z
+fetch ; -4 ; readonly blocking ; 1 ; topic partition:integer offset:integer [UNTIL offset:integer] [MAXBYTES bytes] [WAIT duration] [FILTER filter] ; Read whole batches of messages, all or those that a filter selects ; MQ.FETCH orders 0 0 WAIT 1s
+offsets ; -2 ; readonly fast ; 1 ; of=(one={topic [TIME time]} | many={[TIME time] TOPICS topic-name ...}) ; Show the first offset and the end of each partition of one topic or many, and the offset of a time ; MQ.OFFSETS orders TIME 2026-11-16T08:00:00Z
 [Help]
 help ; -1 ; loading stale ; 0 ; [command] ; Show the MQ.* commands, or how one of them is used ; MQ.HELP SEND
 """

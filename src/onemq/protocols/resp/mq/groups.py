@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from onemq.core import marking
 from onemq.core.group import Cursor, Group
 from onemq.core.start import FIRST, Start, positions
 from onemq.core.topics import Topic
@@ -68,6 +69,24 @@ def seek(session: "RespSession", request: list[bytes]) -> bytes:
             case other:
                 raise words.unknown(other)
     return _seek(session, request, start, number)
+
+
+def mark(session: "RespSession", request: list[bytes]) -> bytes:
+    words = Words(request, 4, "MQ.GROUP MARK")
+    places: dict[int, int] = {}
+    while words:
+        number = words.integer("a partition")
+        if number in places:
+            raise words.problem(f"partition {number} is given twice")
+        places[number] = words.integer(f"the offset of partition {number}")
+    core = session.service.core
+    core.check_writable()
+    topic, name = existing_topic(session, request[2]), text_of("the name of a group", request[3])
+    is_new = name not in topic.groups
+    marking.mark(core.groups, topic, name, places, default_group_config(topic))
+    if is_new:
+        core.keys.topic_changed(request[2])
+    return replies.OK
 
 
 def reset(session: "RespSession", request: list[bytes]) -> bytes:

@@ -1,6 +1,5 @@
-"""MQ.READ, MQ.FETCH, MQ.OFFSETS: messages by their place, without a group. They change nothing."""
+"""MQ.READ: messages by their place, without a group. It changes nothing."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onemq.core.filter import Filter
@@ -9,12 +8,11 @@ from onemq.core.start import FIRST, Start, positions
 from onemq.core.topics import Topic
 from onemq.errors import OneMQError
 from onemq.limits import MQ_COUNT_MAX, RECEIVE_BYTES_MAX
-from onemq.log.records import walk
 from onemq.message import Record
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words
 from onemq.protocols.resp.mq.group_settings import start_of
-from onemq.protocols.resp.mq.messages import map_reply, message_reply
+from onemq.protocols.resp.mq.messages import message_reply
 from onemq.protocols.resp.mq.places import existing_topic
 from onemq.protocols.resp.mq.waiting import Answer
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
 _COUNT = 10
-_FETCH_BYTES_MAX = 32 << 20
 _PAGES_PER_TURN = 4
 Found = list[tuple[int, Record]]
 """(partition, record)"""
@@ -118,82 +115,3 @@ class _Reader:
         self._found_bytes += sum(len(record[3] or b"") for record in records)
         self._found += [(partition.number, record) for record in records]
         self._places[partition] = next_offset
-
-
-def fetch(session: "RespSession", request: list[bytes]) -> bytes:
-    words = Words(request, 2, "MQ.FETCH")
-    number, offset = words.integer("the partition"), words.integer("the offset")
-    bytes_max, wait_ms = RECEIVE_BYTES_MAX, 0
-    while words:
-        match words.option():
-            case "MAXBYTES":
-                bytes_max = min(max(words.size("MAXBYTES"), 1), _FETCH_BYTES_MAX)
-            case "WAIT":
-                wait_ms = words.duration_ms("WAIT")
-            case other:
-                raise words.unknown(other)
-    core = session.service.core
-    partition = existing_topic(session, request[1]).choose(None, number)
-    answer = Answer(session, _fetched(session, partition, offset, b""))
-
-    def look() -> None:
-        core.reading.batches(partition, offset, bytes_max, found)
-
-    def found(batches: bytes) -> None:
-        if batches or not wait_ms or core.stage.now_ms >= until_ms:
-            answer.give(_fetched(session, partition, offset, batches))
-        else:
-            answer.stop = core.waiting.wait([partition], until_ms, _told(answer, look)).cancel
-
-    until_ms = core.stage.now_ms + wait_ms
-    look()
-    return answer.reply()
-
-
-def _told(answer: Answer, look: Callable[[], None]) -> Callable[[], None]:
-    """Looks again; what that raises is the answer."""
-
-    def again() -> None:
-        try:
-            look()
-        except OneMQError as problem:
-            answer.fail(problem)
-
-    return again
-
-
-def _fetched(session: "RespSession", partition: Partition, offset: int, batches: bytes) -> bytes:
-    next_offset = offset
-    for _, header in walk(batches):
-        next_offset = header.next_offset
-    return map_reply(session.replies, {
-        "start": replies.integer(partition.start),
-        "end": replies.integer(partition.end),
-        "next": replies.integer(next_offset),
-        "batches": replies.bulk(batches),
-    })  # fmt: skip
-
-
-def offsets(session: "RespSession", request: list[bytes]) -> bytes:
-    words = Words(request, 2, "MQ.OFFSETS")
-    time_ms = None
-    while words:
-        match words.option():
-            case "TIME":
-                time_ms = words.time_ms("TIME")
-            case other:
-                raise words.unknown(other)
-    topic = existing_topic(session, request[1])
-    rows = [[each.number, each.start, each.end] for each in topic.partitions]
-    if time_ms is None:
-        return _rows(rows)
-    answer = Answer(session, replies.EMPTY_ARRAY)
-    positions(
-        session.service.core.log, topic, Start("time", time_ms),
-        lambda places: answer.give(_rows([[*row, place] for row, place in zip(rows, places, strict=True)])),
-    )  # fmt: skip
-    return answer.reply()
-
-
-def _rows(rows: list[list[int]]) -> bytes:
-    return replies.array([replies.array(list(map(replies.integer, row))) for row in rows])

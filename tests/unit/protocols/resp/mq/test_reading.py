@@ -1,6 +1,5 @@
-"""MQ.READ, MQ.FETCH, MQ.OFFSETS and MQ.HELP."""
+"""MQ.READ and MQ.HELP."""
 
-from onemq.log.records import decode, walk
 from onemq.protocols.resp.commands import COMMANDS
 from onemq.protocols.resp.mq.help import FACTS
 from tests.unit.protocols.resp.mq.talk import Connection, Talk, refused
@@ -58,34 +57,6 @@ def test_deleted_messages_are_not_read(mq: Connection) -> None:
     assert bodies(mq("MQ.READ t")) == ["a", "c"]
 
 
-def test_fetching_gives_whole_batches(talk: Talk, mq: Connection) -> None:
-    mq("MQ.SENDMANY t BODIES a b")
-    mq("MQ.SENDMANY t BODIES c d")
-    reply = mq("MQ.FETCH t 0 1")
-    data = reply["batches"].encode(errors="surrogateescape")
-    records = [record for position, header in walk(data) for record in decode(data, position, header)]
-    assert [(record[0], record[3]) for record in records] == [(0, b"a"), (1, b"b"), (2, b"c"), (3, b"d")]
-    assert (reply["start"], reply["end"], reply["next"]) == (0, 4, 4)
-    assert mq("MQ.FETCH t 0 0 MAXBYTES 1")["next"] == 2, "at least one batch"
-    assert mq("MQ.FETCH t 0 4") == {"start": 0, "end": 4, "next": 4, "batches": ""}
-    assert refused(mq("MQ.FETCH t 0 5")).startswith("OUTOFRANGE offset 5 is not in 0 to 4")
-    assert mq("MQ.FETCH t 0 4 WAIT 1s") is None
-    talk.connect()("MQ.SEND t e")
-    assert mq.reply()["next"] == 5
-    assert mq("MQ.FETCH t 0 5 WAIT 1s") is None
-    talk.pass_ms(1_000)
-    assert mq.reply()["next"] == 5
-
-
-def test_offsets_of_all_partitions(talk: Talk, mq: Connection) -> None:
-    mq("MQ.TOPIC CREATE t PARTITIONS 2")
-    mq("MQ.SEND t a PARTITION 0")
-    talk.pass_ms(1_000)
-    mq("MQ.SEND t b PARTITION 0")
-    assert mq("MQ.OFFSETS t") == [[0, 0, 2], [1, 0, 0]]
-    assert mq(f"MQ.OFFSETS t TIME {talk.broker.now_ms}") == [[0, 0, 2, 1], [1, 0, 0, 0]]
-
-
 # Help
 
 
@@ -107,7 +78,7 @@ def test_help_of_one_command(mq: Connection) -> None:
         "    Acknowledge messages: they are done.",
         "    e.g. MQ.ACK orders points 0:42 0:50-99",
     ]
-    assert len(mq("MQ.HELP GROUP")) == 3 * 7
+    assert len(mq("MQ.HELP GROUP")) == 3 * 8
     assert refused(mq("MQ.HELP nothing")) == "ERR there is no command MQ.NOTHING; MQ.HELP lists them"
 
 

@@ -197,6 +197,55 @@ def test_a_group_is_moved(talk: Talk, mq: Connection) -> None:
     assert mq("MQ.RECEIVE t g") == []
 
 
+def test_a_reader_tells_how_far_it_is(talk: Talk, mq: Connection) -> None:
+    mq("MQ.TOPIC CREATE t PARTITIONS 2")
+    mq("MQ.SENDMANY t BODIES a b c d")
+    assert mq("MQ.GROUP MARK t g 1 2") == "OK"
+    assert [(row["next"], row["low"], row["lag"]) for row in mq("MQ.GROUP INFO t g")["partitions"]] == [
+        (0, 0, 2),
+        (2, 2, 0),
+    ]
+    assert mq("MQ.GROUP MARK t g 0 1 1 0") == "OK"
+    talk.restart()
+    mq = talk.connect()
+    assert [row["lag"] for row in mq("MQ.GROUP INFO t g")["partitions"]] == [1, 2]
+    mq("MQ.RECEIVE t g COUNT 9")
+    assert mq("MQ.GROUP MARK t g 0 2 1 2") == "OK"
+    assert mq("MQ.GROUP LIST t")[0]["lag"] == 0
+
+
+def test_marks_are_taken_all_or_none(mq: Connection) -> None:
+    mq("MQ.TOPIC CREATE t PARTITIONS 2")
+    mq("MQ.SENDMANY t BODIES a b c d")
+    assert refused(mq("MQ.GROUP MARK t g 0 1 1 3")) == "ERR partition 1 of topic 't' ends at offset 2, before 3"
+    assert mq("MQ.GROUP LIST t") == []
+    mq("MQ.GROUP MARK t g 0 0")
+    assert refused(mq("MQ.GROUP MARK t g 0 1 2 0")) == "ERR topic 't' has no partition 2"
+    assert refused(mq("MQ.GROUP MARK t g 0 1 0 2")) == "ERR MQ.GROUP MARK: partition 0 is given twice"
+    problem = "ERR MQ.GROUP MARK: the offset of partition 1 needs a value after it"
+    assert refused(mq("MQ.GROUP MARK t g 0 1 1")) == problem
+    assert refused(mq("MQ.GROUP MARK nothing g 0 1")).startswith("NOTOPIC")
+    assert mq("MQ.GROUP LIST t")[0]["lag"] == 4
+
+
+def test_a_mark_before_what_is_kept_is_where_that_begins(mq: Connection) -> None:
+    mq("MQ.SENDMANY t BODIES a b c")
+    mq("XTRIM t MAXLEN 1")
+    mq("MQ.GROUP MARK t g 0 1")
+    mq("MQ.GROUP MARK t g 0 0")
+    assert mq("MQ.GROUP INFO t g")["partitions"][0]["next"] == 2
+
+
+def test_queues_keep_what_a_reader_has_not_passed(talk: Talk, mq: Connection) -> None:
+    mq("MQ.TOPIC CREATE t KIND QUEUE")
+    mq("MQ.SENDMANY t BODIES a b c")
+    mq("MQ.GROUP MARK t archive 0 1")
+    mq("MQ.RECEIVE t g COUNT 9 AUTOACK")
+    talk.pass_ms(600_000)
+    assert mq("MQ.OFFSETS t") in ([[0, 0, 3]], [[0, 1, 3]])
+    assert mq("MQ.READ t OFFSET 1")[0]["body"] == "b"
+
+
 def test_a_group_shows_its_numbers(mq: Connection) -> None:
     mq("MQ.SENDMANY t BODIES a b c d")
     mq("MQ.RECEIVE t g MEMBER m COUNT 3")
