@@ -4,6 +4,7 @@ pytest-xdist gives all of these tests to one worker (`--dist loadgroup`), so tha
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,11 @@ HERE = Path(__file__).parent
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ["TZ"] = "UTC"
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 # pyspark's own: it leaves its sockets to the garbage collector, and says of pandas that it is too new for it.
 NOISE = [
-    "ignore:PySpark does not yet fully support pandas:UserWarning",
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
     "ignore:unclosed <socket:ResourceWarning",
     "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning",
     "ignore:distutils Version classes are deprecated:DeprecationWarning",
