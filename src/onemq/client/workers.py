@@ -72,6 +72,8 @@ class Workers:
         orphan = self._orphans.get((message.partition, message.offset))
         if orphan is None:
             return False
+        if orphan.is_settled and not orphan.is_done:  # it failed, and for that it has come again
+            return False
         if orphan.is_done:
             message.ack()
         return orphan.is_done or orphan in self.in_hand

@@ -170,6 +170,32 @@ def test_what_a_handler_had_when_the_connection_was_lost_is_not_handled_twice(en
     run(scenario)
 
 
+def test_what_failed_in_a_batch_that_outlives_its_connection_is_handled_again() -> None:
+    """The batch still waits for its commit when the message comes again by the next connection."""
+    said, seen, going_on = Said(), [], asyncio.Event()
+
+    async def handle(messages: list[Message]) -> None:
+        seen.append([(each.offset, each.era) for each in messages])
+        if len(seen) == 1:
+            messages[0].nack()
+            await going_on.wait()
+
+    async def scenario() -> None:
+        workers = workers_for(Handler(handle, "g", "auto", True, None, no_commit, None), 2, 10, None)
+        workers.offer([message(said, 0), message(said, 1)])
+        await until(lambda: len(seen) == 1)
+        workers.lost(2)
+        workers.offer([message(said, 0, era=3), message(said, 1, era=3)])
+        await until(lambda: len(seen) == 2)
+        going_on.set()
+        await until(lambda: ("ack", 1) in said.words)
+        await workers.stop()
+
+    run(scenario)
+    assert seen == [[(0, 1), (1, 1)], [(0, 3)]]
+    assert said.words == [("nack", 0), ("ack", 0), ("ack", 1)]
+
+
 def test_an_ordered_message_waits_for_the_one_before_it() -> None:
     said = Said()
 
