@@ -1,0 +1,95 @@
+"""The play: the acts in their order, from the start of the broker to the last table."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import charts
+import onemq
+import report
+from books import Books, open_books
+from broker import Broker
+from crew import Crew
+from orders import PARTITIONS, TOPIC, Evening
+from rush import Rush
+from service import RESULTS
+from story import Story
+
+READY_SECONDS_MAX = 60
+CHARTS = ("flow.png", "minutes.png", "books.png")
+
+
+def play(story: Story, folder: Path, evening: Evening, with_spark: bool, forgotten: int | None) -> bool:
+    """The whole of it; whether the books balance."""
+    broker = Broker(folder / "broker")
+    crew = Crew(broker.url, forgotten)
+    try:
+        start_broker(story, broker)
+        with onemq.connect(broker.url) as mq:
+            start_services(story, mq, crew)
+            rush = hurry(story, mq, broker, crew, evening)
+            books = balance(story, mq, evening, rush.held)
+            found: dict[str, Any] = {}
+            finish(story, folder, rush, books, found)
+        assert broker.stop() == 0, "the broker did not stop cleanly"
+    finally:
+        crew.kill()
+        broker.kill()
+    return books.are_balanced
+
+
+def start_broker(story: Story, broker: Broker) -> None:
+    story.act("A broker starts with one command")
+    broker.folder.mkdir()
+    seconds = broker.start()
+    story.say(f"$ onemq serve --data {broker.folder} --resp {broker.address}", f"It serves after {seconds:.1f} s.")
+
+
+def start_services(story: Story, mq: onemq.Client, crew: Crew) -> None:
+    story.act("Two services start, two instances each")
+    mq.topics.create(TOPIC, PARTITIONS)
+    for results in RESULTS.values():
+        mq.topics.create(results, PARTITIONS)
+    names = crew.start()
+    give_up = time.monotonic() + READY_SECONDS_MAX
+    while not crew.are_ready(mq):
+        if time.monotonic() > give_up:
+            raise SystemExit("the services did not start")
+        time.sleep(0.05)
+    story.say(
+        f"{', '.join(names)}: four processes (examples/demo/service.py). Each service is a group: both see every order.",
+        "Points go wrong on every 50th order at first, pushes on every 40th: they are tried again after 0.3 s.",
+    )
+
+
+def hurry(story: Story, mq: onemq.Client, broker: Broker, crew: Crew, evening: Evening) -> Rush:
+    story.act(f"{evening.count:,} orders come in, half by redis-py, half by the SDK")
+    story.say(f"{len(evening.flaws)} of them are poison: without a customer, an amount or a device.")
+    rush = Rush(story, mq, broker, crew, evening)
+    rush.run()
+    crew.stop()
+    story.say(f"Nobody has anything left to do, after {rush.watch.seconds:.0f} s.")
+    return rush
+
+
+def balance(story: Story, mq: onemq.Client, evening: Evening, held: set[str]) -> Books:
+    story.act("The books: every order is looked for in what each service has done")
+    books = open_books(mq, evening, held)
+    for table in (report.books_table(books), report.work_table(books), report.dead_table(books)):
+        story.table(table)
+    story.say(f"Points given: {books.points:,}; points due: {books.points_due:,}.")
+    return books
+
+
+def finish(story: Story, folder: Path, rush: Rush, books: Books, found: dict[str, Any]) -> None:
+    story.act("What is left")
+    flow, minutes, picture = (folder / name for name in CHARTS)
+    charts.draw_flow(rush.watch, flow)
+    charts.draw_minutes(books.minutes, minutes)
+    charts.draw_books(books, picture)
+    report.write_report(folder / "report.json", books, found, story.seconds)
+    story.say(f"{folder}", "  report.json, " + ", ".join(CHARTS))
+    if books.are_balanced:
+        story.say("[bold green]Every order is accounted for.[/] Read on in README.md.")
+    else:
+        story.say("[bold red]The books do not balance.[/]")

@@ -1,0 +1,72 @@
+"""The report: the books as tables for people, and as report.json for programs."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from books import Books
+from rich.table import Table
+
+GOOD, BAD = "[green]yes[/]", "[bold red]NO[/]"
+
+
+def books_table(books: Books) -> Table:
+    """One row for each service: orders in, what became of them, and what is missing."""
+    table = Table(title=f"The books: {books.orders:,} orders")
+    for column in ("service", "sent", "handled", "dead", "lost", "twice", "balances"):
+        table.add_column(column, justify="left" if column == "service" else "right")
+    for account in books.accounts:
+        table.add_row(
+            account.service,
+            f"{books.sent:,}",
+            f"{account.handled:,}",
+            f"{sum(account.dead.values()):,}",
+            _numbers(account.lost),
+            _numbers(account.twice),
+            GOOD if account.is_balanced else BAD,
+        )
+    return table
+
+
+def work_table(books: Books) -> Table:
+    """Who did it, and how often a second attempt was needed."""
+    table = Table(title="Who did the work")
+    for column in ("service", "instance", "handled", "of them after a retry", "taken over from the dead"):
+        table.add_column(column, justify="right" if column not in ("service", "instance") else "left")
+    for account in books.accounts:
+        shown = (account.service, f"{account.retried:,}", f"{account.claimed:,}")
+        for instance, count in account.by_instance.items():
+            table.add_row(shown[0], instance, f"{count:,}", shown[1], shown[2])
+            shown = ("", "", "")
+    return table
+
+
+def dead_table(books: Books) -> Table:
+    """Why orders could not be handled."""
+    table = Table(title="Dead letters")
+    for column in ("service", "reason", "orders"):
+        table.add_column(column, justify="right" if column == "orders" else "left")
+    for account in books.accounts:
+        for reason, count in sorted(account.dead.items()):
+            table.add_row(account.service, reason, f"{count:,}")
+    return table
+
+
+def write_report(path: Path, books: Books, acts: dict[str, Any], seconds: float) -> None:
+    """Everything above, and what the Spark acts found."""
+    report = {
+        "orders": books.orders,
+        "sent": books.sent,
+        "balanced": books.are_balanced,
+        "points": books.points,
+        "points_due": books.points_due,
+        "services": {account.service: asdict(account) for account in books.accounts},
+        "spark": acts,
+        "seconds": round(seconds, 1),
+    }
+    path.write_text(json.dumps(report, indent=2, default=str) + "\n")
+
+
+def _numbers(orders: list[int]) -> str:
+    return ", ".join(map(str, orders)) if orders else "0"
