@@ -32,8 +32,8 @@ native: $(STAMP)
 serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
 	$(BIN)/onemq serve $(ARGS)
 
-demo: setup  ## start a broker and show it at work
-	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python examples/demo.py $(ARGS)
+demo: setup  ## an evening in a shop: a broker, services, kills, Spark, and books that balance; options in ARGS
+	@if home=$$(scripts/java); then export JAVA_HOME="$$home"; fi; $(BIN)/python examples/demo $(ARGS)
 
 test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
 	@scripts/system-packages

@@ -25,7 +25,7 @@ def main(
     spark: Annotated[bool, typer.Option(help="Whether Spark has its acts.")] = True,
     forget: Annotated[
         int | None,
-        typer.Option(metavar="ORDER", help="The push service acknowledges this order and forgets it: the books notice."),
+        typer.Option(metavar="ORDER", help="The push service acknowledges it and forgets it: the books notice."),
     ] = None,
 ) -> None:
     """An evening in a shop: orders, services that fail, kills, Spark, and books that balance; else exit status 1."""

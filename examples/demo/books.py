@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import onemq
 from orders import TOPIC, Evening
 from service import RESULTS
+
+import onemq
 
 READ_COUNT = 5_000
 EXAMPLES_MAX = 5

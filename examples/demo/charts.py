@@ -9,7 +9,7 @@ from books import Books
 from watch import Watch
 
 matplotlib.use("Agg")
-from matplotlib import dates, pyplot  # noqa: E402 - the choice of Agg goes first: there is no screen
+from matplotlib import dates, pyplot
 
 COLOURS = {"sent": "#555555", "points": "#1f77b4", "push": "#ff7f0e", "dead": "#d62728"}
 SHADES = {"points": ("#1f77b4", "#8fbbd9"), "push": ("#ff7f0e", "#ffbf86")}
@@ -46,7 +46,7 @@ def draw_minutes(minutes: Mapping[datetime, int], path: Path) -> None:
 def draw_books(books: Books, path: Path) -> None:
     """What became of every order, for each service."""
     figure, axes = pyplot.subplots(figsize=SIZE)
-    for row, account in enumerate(books.accounts):
+    for row, account in enumerate(reversed(books.accounts)):
         left = 0
         for turn, (instance, count) in enumerate(account.by_instance.items()):
             axes.barh(row, count, left=left, color=SHADES[account.service][turn % 2])
@@ -57,7 +57,7 @@ def draw_books(books: Books, path: Path) -> None:
         text = f"{account.handled:,} handled + {dead} dead = {account.handled + dead:,}"
         axes.annotate(text, (books.orders, row + 0.45), ha="right", color=COLOURS["dead"] if dead else "black")
     axes.axvline(books.orders, color="black", linestyle="--")
-    axes.set_yticks(range(len(books.accounts)), [account.service for account in books.accounts])
+    axes.set_yticks(range(len(books.accounts)), [account.service for account in reversed(books.accounts)])
     verdict = "the books balance" if books.are_balanced else "THE BOOKS DO NOT BALANCE"
     axes.set(title=f"{books.orders:,} orders: {verdict}", xlabel="orders", ylim=(-0.6, len(books.accounts) - 0.3))
     _save(figure, path)

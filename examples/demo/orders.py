@@ -62,7 +62,7 @@ class Evening:
 
     def placed(self, number: int) -> datetime:
         """The time in the order: earlier than that of sending, by as much as the network was slow."""
-        sent_seconds = EVENING_SECONDS * ((number + 1) / self.count) ** RUSH
+        sent_seconds = EVENING_SECONDS * (number / self.count) ** RUSH
         late_seconds = number * 37 % LATE_SECONDS_MAX if number % 11 == 0 else 0
         return OPENING + timedelta(seconds=max(0.0, sent_seconds - late_seconds))
 

@@ -4,8 +4,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import charts
-import onemq
 import report
 from books import Books, open_books
 from broker import Broker
@@ -15,14 +13,16 @@ from rush import Rush
 from service import RESULTS
 from story import Story
 
+import onemq
+
 READY_SECONDS_MAX = 60
 CHARTS = ("flow.png", "minutes.png", "books.png")
 
 
-def play(story: Story, folder: Path, evening: Evening, with_spark: bool, forgotten: int | None) -> bool:
+def play(story: Story, folder: Path, evening: Evening, with_spark: bool, forgets: int | None) -> bool:
     """The whole of it; whether the books balance."""
     broker = Broker(folder / "broker")
-    crew = Crew(broker.url, forgotten)
+    crew = Crew(broker.url, evening, forgets)
     try:
         start_broker(story, broker)
         with onemq.connect(broker.url) as mq:
@@ -57,7 +57,7 @@ def start_services(story: Story, mq: onemq.Client, crew: Crew) -> None:
             raise SystemExit("the services did not start")
         time.sleep(0.05)
     story.say(
-        f"{', '.join(names)}: four processes (examples/demo/service.py). Each service is a group: both see every order.",
+        f"{', '.join(names)}: processes of examples/demo/service.py. Each service is a group: both see every order.",
         "Points go wrong on every 50th order at first, pushes on every 40th: they are tried again after 0.3 s.",
     )
 
@@ -82,6 +82,8 @@ def balance(story: Story, mq: onemq.Client, evening: Evening, held: set[str]) ->
 
 
 def finish(story: Story, folder: Path, rush: Rush, books: Books, found: dict[str, Any]) -> None:
+    import charts  # matplotlib takes a second to load
+
     story.act("What is left")
     flow, minutes, picture = (folder / name for name in CHARTS)
     charts.draw_flow(rush.watch, flow)

@@ -2,7 +2,6 @@
 
 import time
 
-import onemq
 from broker import Broker
 from crew import VICTIM, Crew
 from orders import Evening
@@ -12,10 +11,11 @@ from shops import Shops
 from story import Story
 from watch import Sample, Watch
 
+import onemq
+
 LOOK_SECONDS = 0.1
 STALL_SECONDS = 90
 """Without any progress for so long, the demo goes on to the books, which will say what is missing."""
-INSTANCE_DIES_AT = 0.25
 BROKER_DIES_AT = 0.55
 """The share of orders that the slower service has done."""
 
@@ -29,7 +29,7 @@ class Rush:
         self._broker = broker
         self._crew = crew
         self._evening = evening
-        self._dangers = [(INSTANCE_DIES_AT, self._kill_instance), (BROKER_DIES_AT, self._kill_broker)]
+        self._was_broker_killed = False
         self.watch = Watch(mq)
         self.held: set[str] = set()
         """The places of the orders that the killed instance had in hand."""
@@ -41,14 +41,12 @@ class Rush:
             while not (shops.are_done and self.watch.is_idle()) and not self._is_stalled():
                 sample = self.watch.look()
                 self._show(bars, sample)
-                if self._dangers and self._share(sample) >= self._dangers[0][0] and self._may_die(shops):
-                    self._dangers.pop(0)[1]()
+                if self._crew.is_one_hanging():
+                    self._kill_instance()
+                elif not self._was_broker_killed and shops.are_done and self._share(sample) >= BROKER_DIES_AT:
+                    self._kill_broker()
                 time.sleep(LOOK_SECONDS)
             self._show(bars, self.watch.look())
-
-    def _may_die(self, shops: Shops) -> bool:
-        """The broker is killed when all orders are in: a plain Redis client cannot know what became of its last ones."""
-        return len(self._dangers) > 1 or shops.are_done
 
     def _share(self, sample: Sample) -> float:
         return min(sample.done.values()) / self._evening.count
@@ -69,13 +67,17 @@ class Rush:
         self.held = self._crew.kill_one(self._mq)
         self.watch.mark(f"{VICTIM} killed")
         self._story.say(
-            f"[red]{VICTIM} is killed with -9.[/] It had {len(self.held):,} orders in hand; points-1 gets them at once."
+            f"[red]{VICTIM} hangs, and is killed with -9.[/] "
+            f"It had {len(self.held):,} orders in hand; they go to points-1 at once."
         )
 
     def _kill_broker(self) -> None:
+        """When all orders are in: a plain Redis client could not know what became of its last ones."""
+        self._was_broker_killed = True
         self.watch.mark("broker killed")
         self._broker.kill()
         seconds = self._broker.start()
         self._story.say(
-            f"[red]The broker is killed with -9,[/] and serves again {seconds:.1f} s later; services go on by themselves."
+            f"[red]The broker is killed with -9,[/] and serves again {seconds:.1f} s later. "
+            "Nobody had to do anything: the services went on by themselves."
         )

@@ -4,9 +4,10 @@ import json
 import threading
 from itertools import islice
 
-import onemq
 import redis
 from orders import TOPIC, Evening
+
+import onemq
 
 PIPELINE = 500
 """Orders in one round trip of the Redis client."""

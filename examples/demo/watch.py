@@ -3,9 +3,10 @@
 import time
 from dataclasses import dataclass
 
-import onemq
 from orders import TOPIC
 from service import RESULTS
+
+import onemq
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""examples/: each program runs by itself, on a broker of its own or on the one that is named, and ends well."""
+"""examples/: each program runs by itself, on a broker of its own or on the one that is named, and ends well.
+
+examples/demo is run by tests/interop/test_demo.py and tests/spark/test_demo.py.
+"""
 
 import os
 import subprocess
@@ -40,4 +43,4 @@ def test_it_uses_the_broker_that_is_named_and_disturbs_nobody(name: str) -> None
 
 
 def test_every_program_is_run() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {*LAST_LINES, "demo.py", "here.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {*LAST_LINES, "here.py"}
