@@ -17,7 +17,7 @@ import onemq
 
 READ_COUNT = 5_000
 EXAMPLES_MAX = 5
-_MINUTE = len("2026-11-11T20:00")
+_MINUTE = len("2025-11-11T20:00")
 
 
 @dataclass(slots=True)

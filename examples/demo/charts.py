@@ -34,10 +34,14 @@ def draw_flow(watch: Watch, path: Path) -> None:
     _save(figure, path)
 
 
-def draw_minutes(minutes: Mapping[datetime, int], path: Path) -> None:
-    """Orders per minute, by the time in the order."""
+def draw_minutes(minutes: Mapping[datetime, int], closed: Mapping[datetime, int], path: Path) -> None:
+    """Orders per minute, by the time in the order; with Spark's windows, if there are any, in colour."""
     figure, axes = pyplot.subplots(figsize=SIZE)
-    axes.bar(list(minutes), list(minutes.values()), width=0.8 / (24 * 60), align="edge", color=COLOURS["points"])
+    kinds = [("from the topic", minutes, COLOURS["sent"]), ("closed by Spark", closed, COLOURS["points"])]
+    for label, counts, colour in kinds:
+        if counts:
+            axes.bar(list(counts), list(counts.values()), 0.8 / (24 * 60), align="edge", color=colour, label=label)
+    axes.legend()
     axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
     axes.set(title="Orders per minute, by the time in the order", xlabel="placed at", ylabel="orders")
     _save(figure, path)

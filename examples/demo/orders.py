@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 TOPIC = "orders"
 PARTITIONS = 4
-OPENING = datetime(2026, 11, 11, 20, 0, tzinfo=UTC)
+OPENING = datetime(2025, 11, 11, 20, 0, tzinfo=UTC)
 EVENING_SECONDS = 30 * 60
 RUSH = 1.7
 """Above 1 more orders are placed at the beginning of the evening than at its end."""

@@ -2,9 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import report
+from analysts import Analysts, reason_without_spark
 from books import Books, open_books
 from broker import Broker
 from crew import Crew
@@ -17,10 +17,25 @@ import onemq
 
 READY_SECONDS_MAX = 60
 CHARTS = ("flow.png", "minutes.png", "books.png")
+WHAT = {
+    "report.json": "all numbers",
+    "flow.png": "orders sent and handled, second by second",
+    "minutes.png": "orders per minute, by the time in the order",
+    "books.png": "what became of every order",
+    "broker": "the broker's data: onemq serve --data, and look around",
+    "lake": "the archive: Parquet, by topic and date",
+    "reconcile-points": "Spark's books of the points service",
+    "reconcile-push": "Spark's books of the push service",
+    "window": "the open windows",
+    "broker.log": "what the broker said",
+}
 
 
 def play(story: Story, folder: Path, evening: Evening, with_spark: bool, forgets: int | None) -> bool:
     """The whole of it; whether the books balance."""
+    if with_spark and (reason := reason_without_spark()):
+        story.say(f"[yellow]Without Spark:[/] {reason}. Its acts are left out; the books are balanced all the same.")
+        with_spark = False
     broker = Broker(folder / "broker")
     crew = Crew(broker.url, evening, forgets)
     try:
@@ -29,13 +44,18 @@ def play(story: Story, folder: Path, evening: Evening, with_spark: bool, forgets
             start_services(story, mq, crew)
             rush = hurry(story, mq, broker, crew, evening)
             books = balance(story, mq, evening, rush.held)
-            found: dict[str, Any] = {}
-            finish(story, folder, rush, books, found)
+            analysts = analyse(story, mq, broker, folder, books) if with_spark else None
+            finish(story, folder, rush, books, analysts)
         assert broker.stop() == 0, "the broker did not stop cleanly"
     finally:
         crew.kill()
         broker.kill()
-    return books.are_balanced
+    return is_good(books, analysts)
+
+
+def is_good(books: Books, analysts: Analysts | None) -> bool:
+    """Whether every order is accounted for, and Spark says the same."""
+    return books.are_balanced and (analysts is None or analysts.are_content)
 
 
 def start_broker(story: Story, broker: Broker) -> None:
@@ -81,17 +101,36 @@ def balance(story: Story, mq: onemq.Client, evening: Evening, held: set[str]) ->
     return books
 
 
-def finish(story: Story, folder: Path, rush: Rush, books: Books, found: dict[str, Any]) -> None:
+def analyse(story: Story, mq: onemq.Client, broker: Broker, folder: Path, books: Books) -> Analysts:
+    analysts = Analysts(story, mq, broker.url, folder)
+    analysts.start()
+    points, push = books.accounts
+    story.say("Orders per minute, by the time in the order; some come late.")
+    analysts.count_minutes(books)
+    story.say("All topics into a lake of Parquet files, each message once.")
+    analysts.archive(books)
+    story.say("What was sent against what was handled: from the topics, and then from the archive.")
+    analysts.reconcile(points, sent=f"topic:{TOPIC}")
+    analysts.reconcile(push, sent=f"archive:{folder / 'lake'}#{TOPIC}")
+    analysts.stop()
+    story.table(report.findings_table(analysts))
+    return analysts
+
+
+def finish(story: Story, folder: Path, rush: Rush, books: Books, analysts: Analysts | None) -> None:
     import charts  # matplotlib takes a second to load
 
     story.act("What is left")
     flow, minutes, picture = (folder / name for name in CHARTS)
     charts.draw_flow(rush.watch, flow)
-    charts.draw_minutes(books.minutes, minutes)
+    charts.draw_minutes(books.minutes, analysts.minutes if analysts is not None else {}, minutes)
     charts.draw_books(books, picture)
-    report.write_report(folder / "report.json", books, found, story.seconds)
-    story.say(f"{folder}", "  report.json, " + ", ".join(CHARTS))
-    if books.are_balanced:
+    good = is_good(books, analysts)
+    told = analysts.told() if analysts is not None else None
+    report.write_report(folder / "report.json", books, told, good, story.seconds)
+    for path in sorted(folder.iterdir()):
+        story.say(f"{path}  [dim]{WHAT.get(path.name, '')}[/]")
+    if good:
         story.say("[bold green]Every order is accounted for.[/] Read on in README.md.")
     else:
         story.say("[bold red]The books do not balance.[/]")

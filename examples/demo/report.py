@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysts import Analysts
 from books import Books
 from rich.table import Table
 
@@ -53,16 +54,27 @@ def dead_table(books: Books) -> Table:
     return table
 
 
-def write_report(path: Path, books: Books, acts: dict[str, Any], seconds: float) -> None:
-    """Everything above, and what the Spark acts found."""
+def findings_table(analysts: Analysts) -> Table:
+    """What Spark counted, beside what the books say."""
+    table = Table(title="What Spark found")
+    for column in ("", "Spark", "expected", "agrees"):
+        table.add_column(column, justify="right" if column else "left")
+    for finding in analysts.findings:
+        agrees = GOOD if finding.agrees else BAD
+        table.add_row(finding.what, f"{finding.spark:,}", f"{finding.books:,}", agrees)
+    return table
+
+
+def write_report(path: Path, books: Books, spark: dict[str, Any] | None, is_good: bool, seconds: float) -> None:
+    """Everything above, and what Spark found."""
     report = {
         "orders": books.orders,
         "sent": books.sent,
-        "balanced": books.are_balanced,
+        "balanced": is_good,
         "points": books.points,
         "points_due": books.points_due,
         "services": {account.service: asdict(account) for account in books.accounts},
-        "spark": acts,
+        "spark": spark,
         "seconds": round(seconds, 1),
     }
     path.write_text(json.dumps(report, indent=2, default=str) + "\n")
