@@ -16,6 +16,8 @@ from orders import Evening
 from play import play
 from story import Story
 
+import onemq
+
 ORDERS = 100_000
 
 
@@ -30,7 +32,10 @@ def main(
 ) -> None:
     """An evening in a shop: orders, services that fail, kills, Spark, and books that balance; else exit status 1."""
     logging.getLogger("onemq").setLevel(logging.CRITICAL)  # the broker is killed on purpose
-    balanced = play(Story(), prepared(folder), Evening(orders), spark, forget)
+    try:
+        balanced = play(Story(), prepared(folder), Evening(orders), spark, forget)
+    except onemq.OneMQError as error:
+        raise SystemExit(f"onemq: {error.text}") from error
     raise typer.Exit(0 if balanced else 1)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,7 +58,8 @@ class Analysts:
     def start(self) -> None:
         self._story.act("Spark looks at the same topics")
         begun = time.perf_counter()
-        self._spark = session(None, "OneMQ demo", {"spark.sql.shuffle.partitions": "2"})
+        with _stderr_to(self._folder / "spark.log"):
+            self._spark = session(None, "OneMQ demo", {"spark.sql.shuffle.partitions": "2"})
         self._story.say(f"Spark {self._spark.version} is there after {time.perf_counter() - begun:.0f} s.")
 
     def stop(self) -> None:
@@ -132,6 +134,19 @@ def reason_without_spark() -> str | None:
     except onemq.OneMQError as problem:
         return problem.text
     return None
+
+
+@contextlib.contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Processes that are started here write their errors to a file: Java has much to say."""
+    before = os.dup(2)
+    try:
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def _time(text: str) -> datetime:

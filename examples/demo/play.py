@@ -28,6 +28,7 @@ WHAT = {
     "reconcile-push": "Spark's books of the push service",
     "window": "the open windows",
     "broker.log": "what the broker said",
+    "spark.log": "what Spark said",
 }
 
 
@@ -128,8 +129,10 @@ def finish(story: Story, folder: Path, rush: Rush, books: Books, analysts: Analy
     good = is_good(books, analysts)
     told = analysts.told() if analysts is not None else None
     report.write_report(folder / "report.json", books, told, good, story.seconds)
-    for path in sorted(folder.iterdir()):
-        story.say(f"{path}  [dim]{WHAT.get(path.name, '')}[/]")
+    story.say(f"In {folder}:")
+    for name, what in WHAT.items():
+        if (folder / name).exists():
+            story.say(f"  {name:<18}[dim]{what}[/]")
     if good:
         story.say("[bold green]Every order is accounted for.[/] Read on in README.md.")
     else:
