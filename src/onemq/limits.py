@@ -148,6 +148,18 @@ TRANSACTION_CHECKS_MAX = 15
 TRANSACTION_UNHEARD_MS_MAX = 3 * 24 * 3600 * 1000
 """How long a transaction waits for somebody who could be asked before it is rolled back."""
 TRANSACTION_MESSAGES_MAX = 10_000_000
+"""Messages that were added one by one."""
+STAGED_BYTES_MAX = 4096 * MIB
+"""Whole batches of one transaction together."""
+STAGED_RUNS_MAX = 1_000_000
+"""Places where whole batches of open transactions lie, all transactions together. Small batches that lie next to each
+other and go to the same partition take one place for each MiB."""
+COMMIT_TURN_BYTES = 8 * MIB
+"""What one turn moves of commits that do not fit into a turn."""
+COMMIT_UNITS_MAX = 10_000
+"""Units of which the highest committed number is remembered; no further ones are taken then."""
+COMMIT_UNIT_MS = 30 * 24 * 3600 * 1000
+"""How long it is remembered after the last commit of the unit."""
 TRANSACTIONS_OPEN_MAX = 100_000
 TRANSACTIONS_ENDED_MAX = 100_000
 """Ended transactions whose outcome is remembered; the oldest are forgotten first."""

@@ -74,9 +74,10 @@ def _keys(core: Core) -> dict[str, Any]:
 
 def _halves(core: Core) -> dict[str, Any]:
     halves = core.halves
-    _, _, transactions, ended = halves.dump()  # type: ignore[misc]
+    _, _, transactions, ended, committing, units = halves.dump()  # type: ignore[misc]
     live = [id for id in range(halves.parking.low, halves.parking.end) if halves.parking.is_live(id)]
-    return msgspec.msgpack.decode(msgspec.msgpack.encode({"live": live, "open": transactions, "ended": ended}))
+    state = {"live": live, "open": transactions, "ended": ended, "committing": committing, "units": units}
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(state))
 
 
 def _topic(topic: Topic) -> dict[str, Any]:

@@ -18,6 +18,7 @@ CHUNK_MASK = CHUNK_IDS - 1
 CHUNK_BYTES = CHUNK_IDS // 8
 ALL_DONE = bytearray(b"\xff" * CHUNK_BYTES)
 """Shared by all chunks without a live id. Never written to: there is no bit left to set."""
+_NONE_DONE = bytearray(CHUNK_BYTES)
 
 DUMP_VERSION = 1
 
@@ -85,6 +86,26 @@ class Bitmap:
         if self._counts[index] == CHUNK_IDS:
             self._chunks[index] = ALL_DONE
         return True
+
+    def mark_between(self, first: int, end: int) -> None:
+        """Mark the ids from `first` to below `end` as done, many at a time."""
+        if first <= self._low:
+            self.mark_below(end)
+            return
+        for index in range(first >> CHUNK_BITS, (end - 1 >> CHUNK_BITS) + 1):
+            base = index << CHUNK_BITS
+            self._mark_in_chunk(index, max(first - base, 0), min(end - base, CHUNK_IDS))
+
+    def _mark_in_chunk(self, index: int, start: int, stop: int) -> None:
+        chunk = self._chunks.get(index, _NONE_DONE)
+        newly = stop - start - _count_done(chunk, start, stop)
+        if not newly:
+            return
+        bits = int.from_bytes(chunk, "little") | (1 << stop) - (1 << start)
+        count = self._counts.get(index, 0) + newly
+        self._chunks[index] = ALL_DONE if count == CHUNK_IDS else bytearray(bits.to_bytes(CHUNK_BYTES, "little"))
+        self._counts[index] = count
+        self._done += newly
 
     def mark_below(self, end: int) -> int:
         """Mark every id below `end` as done; return how many were live."""

@@ -150,6 +150,7 @@ class Core:
     def settle(self) -> None:
         """Ends the calls of a turn: serves those who wait, and writes what is traced."""
         if self.stage.refusal is None:
+            self.halves.commits.settle()
             self._serve()
             if self.tracing.noted:
                 self.tracing.write()
@@ -279,7 +280,7 @@ class Core:
         """After a failed flush: forgets what the log does not have. Those who wait are told; members stay."""
         now_ms, last_run_goes_on = self.stage.now_ms, self._last_run_goes_on
         boots, groups, waiting, scans = self.topics.boots(), self.groups, self.waiting, self.scans
-        listeners = self.halves.listeners
+        listeners, commits = self.halves.listeners, self.halves.commits
         self._build()
         self.halves.listeners.take_over(listeners)
         self.recover(now_ms)
@@ -288,6 +289,7 @@ class Core:
         groups.release_all()  # last, since those who are told may ask again
         waiting.release_all()
         scans.release_all()
+        commits.release_all()
 
     def dump(self) -> bytes:
         """The state in bytes."""

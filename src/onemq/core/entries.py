@@ -45,6 +45,10 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_COMMIT      transaction                        its messages are to be moved
     HALF_MOVED       transaction, number of runs        these first ones of its messages are where they go
     HALF_END         transaction, committed, now
+    HALF_STAGE       transaction, producer group, offset, messages, size, topic, its name, partition, whether some
+                     have priorities, next check, now
+    HALF_COMMIT_ALL  transactions, unit or nil, its number, now     all of them are to be moved, in this order
+    COMMIT_UNIT      unit, now                          it was named again, with a number that is committed already
     SENT_ONCE        topic, digest of a key, until, partition or place, offset, now
     RANK             topic, partition, pairs: offset, priority, offset, priority, ...
     UNRANK           topic, partition, offset           priorities of messages before it are forgotten
@@ -97,6 +101,9 @@ HALF_COMMIT = 72
 HALF_MOVED = 73
 HALF_END = 74
 SENT_ONCE = 75
+HALF_STAGE = 76
+HALF_COMMIT_ALL = 77
+COMMIT_UNIT = 78
 RANK = 60
 UNRANK = 61
 DELIVER_LANE = 62

@@ -1,9 +1,12 @@
 """Half messages: sent, stored, and invisible until their transaction is committed.
 
 A transaction is a name and the half messages that a producer group sent under it. They are parked like those
-of the schedule. Committed, they go to their topics in one set; rolled back, they are dropped. A transaction
-of more than TURN_BYTES_MAX is moved over several sets, and a crash between them does no harm: every message
-arrives, once; but readers may see the first of them a little earlier than the last.
+of the schedule. Committed, they go to their topics in one set; rolled back, they are dropped. Commits of more than
+TURN_BYTES_MAX are moved over several sets, and a crash between them does no harm: every message arrives, once; but
+readers may see the first of them a little earlier than the last (commits.py).
+
+A transaction has single messages or whole batches that a producer sealed. A batch is checked when it comes, and lies
+and goes on as it is: nothing is done for each of its messages after that.
 
 A transaction that is neither committed nor rolled back is checked: one of those who listen for the producer
 group is asked, again and again, what became of it. If nobody knows, it is rolled back. While nobody listens it
@@ -14,25 +17,37 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from onemq.core.checks import Checks
-from onemq.core.entries import HALF_ADD, HALF_CHECK, HALF_COMMIT, HALF_END, HALF_MOVED
+from onemq.core.commit_units import CommitUnit, CommitUnits
+from onemq.core.commits import Commit, Commits
+from onemq.core.entries import (
+    COMMIT_UNIT,
+    HALF_ADD,
+    HALF_CHECK,
+    HALF_COMMIT,
+    HALF_COMMIT_ALL,
+    HALF_END,
+    HALF_MOVED,
+    HALF_STAGE,
+)
 from onemq.core.listeners import Ask, Listeners
 from onemq.core.parking import Parking
 from onemq.core.reading import Reading
-from onemq.core.sending import Sending
+from onemq.core.sending import Sending, has_priorities
 from onemq.core.stage import Stage
 from onemq.core.topics import HALF_NAME, Topic, Topics
-from onemq.core.transaction import Ended, Half, OpenTransaction, Transaction
-from onemq.errors import InvalidArgument, NotFound, TooLarge, TransactionEnded
+from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction
+from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TooLarge, TransactionEnded
 from onemq.limits import (
+    STAGED_BYTES_MAX,
+    STAGED_RUNS_MAX,
     TRANSACTION_CHECK_MS,
     TRANSACTION_MESSAGES_MAX,
     TRANSACTION_UNHEARD_MS_MAX,
     TRANSACTIONS_ENDED_MAX,
     TRANSACTIONS_ENDED_MS,
     TRANSACTIONS_OPEN_MAX,
-    TURN_BYTES_MAX,
 )
-from onemq.message import PRODUCER_GROUP, TRANSACTION, Headers, Record, check_name
+from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
 
 _MESSAGE_BYTES = 100
 """What each message counts beside its own bytes."""
@@ -48,11 +63,13 @@ class Halves:
         self.parking = Parking(HALF_NAME, topics, sending, reading)
         """Where half messages lie. It tells of those that are committed and cannot be delivered."""
         self._open: dict[str, Transaction] = {}
-        self._committing: dict[str, Transaction] = {}
         self._ended: dict[str, Ended] = {}
         """Oldest first."""
-        self._moved_bytes = 0
-        """What was moved since the last tick."""
+        self._staged_runs = 0
+        """Of whole batches, in all transactions."""
+        self.commits = Commits(self.parking, self._moved)
+        """Those that are on their way."""
+        self._units = CommitUnits()
         self._checks = Checks(self._is_unsure, self._give_up)
         self.on_given_up: Callable[[str, str], None] = lambda name, reason: None
         """Told of transactions that are rolled back because nobody ended them."""
@@ -80,7 +97,9 @@ class Halves:
     ) -> Half:
         """Adds a half message to a transaction; one without a name begins a transaction, which is named after
         its first message. Until `check_after_ms` after the last message was added nobody is asked about it."""
-        self._check_new(name, group, check_after_ms)
+        known = self._check_new(name, group, check_after_ms)
+        if known is not None:
+            _check_one_more(known)
         size = self.parking.check(topic, body, key, headers, number) + _MESSAGE_BYTES
         partition = self.parking.partition
         name = self._fresh_name(partition.end) if name is None else name
@@ -92,10 +111,78 @@ class Halves:
         self._stage.entry(entry, sync=True)
         return Half(name, offset)
 
+    def stage(
+        self,
+        name: str,
+        group: str,
+        topic: Topic,
+        number: int,
+        batch: bytes,
+        place: int | None = None,
+        check_after_ms: int = TRANSACTION_CHECK_MS,
+    ) -> StagedBatch:
+        """Adds a whole batch to a transaction. `place` is how many batches of the transaction came before this one:
+        with it a batch that comes again is known, and none can be missing. Raises what `Sending.append` raises, and
+        `OutOfOrderSequence`."""
+        known = self._check_new(name, group, check_after_ms)
+        header, records = self._sending.checked_batch(topic, batch)
+        if _is_repeated(name, known, place):
+            return StagedBatch(name, len(records), True)
+        topic.choose(None, number)
+        if known is not None:
+            _check_batch_more(known, len(batch))
+        if self._staged_runs >= STAGED_RUNS_MAX:
+            raise TooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, as many as there can be")
+        offset, now_ms = self.parking.put_batch(batch), self._stage.now_ms
+        ranked = has_priorities(batch, header, records)
+        entry = (HALF_STAGE, name, group, offset, len(records), len(batch), topic.id, topic.name, number, ranked,
+                 now_ms + check_after_ms, now_ms)  # fmt: skip
+        self._apply_stage(entry)
+        self._stage.entry(entry, sync=True)
+        return StagedBatch(name, len(records), False)
+
     def commit(self, name: str) -> Ended:
         """Its messages go where they were sent to. Raises `NotFound`, and `TransactionEnded` if it was rolled
         back."""
-        return self._again(name, committed=True) or self._commit(self._open[name])
+        ended = self._again(name, committed=True)
+        if ended is not None:
+            return ended
+        self._decide([self._open[name]], None)
+        return Ended(True, self.messages_of(name), self._stage.now_ms)
+
+    def commit_all(self, names: Sequence[str], unit: CommitUnit | None = None) -> Commit:
+        """Commits transactions together, as one decision: after a crash all are, or none is. Their messages move in
+        the order of the names. If the number of the unit was committed before, those that are open are rolled back
+        instead, and the commit has no messages. Raises what `commit` raises; then nothing has happened."""
+        if unit is not None and self._units.is_committed(unit, self._stage.now_ms):
+            return self._commit_again(names, unit)
+        fresh = [self._open[name] for name in dict.fromkeys(names) if self._again(name, committed=True) is None]
+        if fresh or unit is not None:
+            self._decide(fresh, unit)
+        return self.commits.commit(sum(map(self.messages_of, dict.fromkeys(names))), names)
+
+    def rollback_all(self, names: Sequence[str]) -> int:
+        """Drops the messages of transactions. Returns how many. Raises what `rollback` raises; then nothing has
+        happened."""
+        for name in names:
+            self._again(name, committed=False)
+        return sum(self.rollback(name).messages for name in dict.fromkeys(names))
+
+    def rollback_prefix(self, prefix: str) -> int:
+        """Drops the messages of all open transactions whose names begin so. Returns how many."""
+        if not prefix:
+            raise InvalidArgument("the beginning of the names must not be empty: it would be that of all transactions")
+        self._stage.check()
+        found = [each for each in self._open.values() if each.name.startswith(prefix) and not each.committing]
+        return sum(self._end(each, committed=False).messages for each in found)
+
+    def unit(self, name: str) -> int | None:
+        """The highest number of a unit that is committed."""
+        return self._units.number(name, self._stage.now_ms)
+
+    def messages_of(self, name: str) -> int:
+        """How many messages a transaction has or had that is open or remembered."""
+        return (self._open.get(name) or self._ended[name]).messages
 
     def rollback(self, name: str) -> Ended:
         """Its messages are dropped. Raises `NotFound`, and `TransactionEnded` if it was committed."""
@@ -117,7 +204,8 @@ class Halves:
         check_name("producer group", group)
         return self.listeners.add(group, ask)
 
-    def _check_new(self, name: str | None, group: str, check_after_ms: int) -> None:
+    def _check_new(self, name: str | None, group: str, check_after_ms: int) -> Transaction | None:
+        """Raises if nothing can be added to the transaction; returns it if it is there already."""
         check_name("producer group", group)
         if not 0 <= check_after_ms <= TRANSACTION_UNHEARD_MS_MAX:
             raise InvalidArgument(f"check_after_ms must be 0 to {TRANSACTION_UNHEARD_MS_MAX}, not {check_after_ms}")
@@ -131,11 +219,10 @@ class Halves:
         if known is None:
             if len(self._open) >= TRANSACTIONS_OPEN_MAX:
                 raise TooLarge(f"{TRANSACTIONS_OPEN_MAX} transactions are open, no more can begin: end some")
-            return
+            return None
         if known.group != group:
             raise InvalidArgument(f"transaction {known.name!r} is of producer group {known.group!r}, not {group!r}")
-        if known.messages >= TRANSACTION_MESSAGES_MAX:
-            raise TooLarge(f"transaction {known.name!r} has {known.messages} messages, as many as it can have")
+        return known
 
     def _fresh_name(self, offset: int) -> str:
         name = self.parking.message_id(offset)
@@ -166,13 +253,41 @@ class Halves:
             raise TransactionEnded(_told(name, ended))
         return None if ended is None else ended._replace(again=True)
 
-    def _commit(self, transaction: Transaction) -> Ended:
+    def _decide(self, transactions: list[Transaction], unit: CommitUnit | None) -> None:
+        """Commits transactions, and notes how far their unit is: one entry, whatever there is to move."""
         self._sending.check()
-        entry = (HALF_COMMIT, transaction.name)
-        self._apply_commit(entry)
+        self._check_targets(transactions)
+        if unit is None and len(transactions) == 1:
+            entry: tuple[object, ...] = (HALF_COMMIT, transactions[0].name)
+            self._apply_commit(entry)
+        else:
+            name, number = unit if unit is not None else (None, 0)
+            entry = (HALF_COMMIT_ALL, [each.name for each in transactions], name, number, self._stage.now_ms)
+            self._apply_commit_all(entry)
         self._stage.entry(entry, sync=True)
-        self._move_on()
-        return Ended(True, transaction.messages, self._stage.now_ms)
+        self.commits.move_on()
+
+    def _check_targets(self, transactions: list[Transaction]) -> None:
+        for each in transactions:
+            for id, name in each.targets.items():
+                if self.parking.topic_of(id, name) is None:
+                    raise NotFound(
+                        f"transaction {each.name!r} cannot be committed, because topic {name!r} does not exist any "
+                        "more: make it again, or roll back"
+                    )
+
+    def _commit_again(self, names: Sequence[str], unit: CommitUnit) -> Commit:
+        """The number of a unit was committed before: nothing is now, and what was staged for it again goes. Whoever
+        asked waits until the first commit has moved, which may have had other names."""
+        self._stage.check()
+        for name in names:
+            known = self._open.get(name)
+            if known is not None and not known.committing:
+                self._end(known, committed=False)
+        entry = (COMMIT_UNIT, unit.name, self._stage.now_ms)
+        self._apply_unit(entry)
+        self._stage.entry(entry, sync=False)
+        return self.commits.commit(0, self.commits.names())
 
     def _end(self, transaction: Transaction, committed: bool) -> Ended:
         entry = (HALF_END, transaction.name, committed, self._stage.now_ms)
@@ -180,34 +295,14 @@ class Halves:
         self._stage.entry(entry, sync=True)
         return Ended(committed, transaction.messages, self._stage.now_ms)
 
-    def _move_on(self) -> None:
-        """Moves messages of committed transactions, in order, as far as one set may grow."""
-        for transaction in list(self._committing.values()):
-            if self._moved_bytes and self._moved_bytes + transaction.bytes > TURN_BYTES_MAX:
-                break
-            if not transaction.moving:
-                self._move(transaction)
-
-    def _move(self, transaction: Transaction) -> None:
-        count = transaction.portion(TURN_BYTES_MAX)
-        offsets = transaction.offsets(count)
-        self._moved_bytes += sum(size for _, _, size in transaction.runs[:count])
-
-        def found(records: dict[int, Record]) -> None:
-            transaction.moving = False
-            for offset in offsets:
-                if offset in records:
-                    record = records[offset]
-                    self.parking.forward(record, self.parking.identified(record, self.parking.headers_of(record)))
-            if count == len(transaction.runs):
-                self._end(transaction, committed=True)
-            else:
-                entry = (HALF_MOVED, transaction.name, count)
-                self._apply_moved(entry)
-                self._stage.entry(entry, sync=True)
-
-        transaction.moving = True
-        self.parking.take(offsets, found)
+    def _moved(self, transaction: Transaction, count: int) -> None:
+        """The first runs of a transaction are where they go."""
+        if count == len(transaction.runs):
+            self._end(transaction, committed=True)
+        else:
+            entry = (HALF_MOVED, transaction.name, count)
+            self._apply_moved(entry)
+            self._stage.entry(entry, sync=True)
 
     # Checks
 
@@ -215,12 +310,11 @@ class Halves:
         """Goes on with commits and asks what is to be asked. Returns when to come again."""
         if self._sending.refusal is not None:
             return now_ms + _RETRY_MS  # nobody could commit
-        self._moved_bytes = 0
-        self._move_on()
+        self.commits.tick()
         ask = self._checks.pop_due(now_ms)
         if ask:
             self._ask(ask)
-        return now_ms if self._committing else self._checks.next_ms()
+        return now_ms if self.commits.busy else self._checks.next_ms()
 
     def _is_unsure(self, transaction: Transaction) -> bool:
         return self._open.get(transaction.name) is transaction and not transaction.committing
@@ -236,13 +330,16 @@ class Halves:
                 if listener is not None:
                     record = records.get(each.runs[0][0])
                     self._checked(each)
-                    listener(each.name, each.checks, _stand_in(each) if record is None else self._shown(record))
+                    listener(each.name, each.checks, _stand_in(each) if record is None else self._shown(each, record))
                 elif self._is_unsure(each):
                     self._checks.plan(each)
 
         self.parking.take([each.runs[0][0] for each in transactions], found)
 
-    def _shown(self, record: Record) -> Record:
+    def _shown(self, transaction: Transaction, record: Record) -> Record:
+        if transaction.batches:
+            target = (TARGET, transaction.targets[transaction.runs[0][3]].encode())
+            return *record[:4], (target, *_headers(transaction.name, transaction.group), *record[4])
         return *record[:4], tuple(self.parking.identified(record, [*record[4]]))
 
     def _checked(self, transaction: Transaction) -> None:
@@ -259,6 +356,21 @@ class Halves:
             transaction = self._open[name] = Transaction(name, group, now_ms)
         self.parking.parked(offset, 1)
         transaction.add(offset, size)
+        self._grown(transaction, next_ms)
+
+    def _apply_stage(self, entry: Any) -> None:
+        _, name, group, offset, messages, size, topic, topic_name, number, ranked, next_ms, now_ms = entry
+        transaction = self._open.get(name)
+        if transaction is None:
+            transaction = self._open[name] = Transaction(name, group, now_ms)
+        self.parking.parked(offset, messages)
+        self._staged_runs -= len(transaction.runs)
+        transaction.targets[topic] = topic_name
+        transaction.add_batch(offset, messages, size, topic, number, ranked)
+        self._staged_runs += len(transaction.runs)
+        self._grown(transaction, next_ms)
+
+    def _grown(self, transaction: Transaction, next_ms: int) -> None:
         transaction.next_ms = next_ms
         self._checks.heard_of(transaction)
         self._checks.plan(transaction)
@@ -270,24 +382,42 @@ class Halves:
         self._checks.plan(transaction)
 
     def _apply_commit(self, entry: Any) -> None:
-        transaction = self._committing[entry[1]] = self._open[entry[1]]
-        transaction.committing = True
-        self._checks.heard_of(transaction)
+        self._begin_commit([entry[1]])
+
+    def _apply_commit_all(self, entry: Any) -> None:
+        _, names, unit, number, now_ms = entry
+        self._begin_commit(names)
+        if unit is not None:
+            self._units.used(unit, number, now_ms)
+
+    def _begin_commit(self, names: Sequence[str]) -> None:
+        transactions = [self._open[name] for name in names]
+        self.commits.begin(transactions)
+        for each in transactions:
+            self._checks.heard_of(each)
+
+    def _apply_unit(self, entry: Any) -> None:
+        _, name, now_ms = entry
+        self._units.used(name, None, now_ms)
 
     def _apply_moved(self, entry: Any) -> None:
         _, name, count = entry
-        for offset in self._open[name].moved(count):
-            self.parking.done(offset)
+        self._done(self._open[name], count)
+
+    def _done(self, transaction: Transaction, count: int) -> None:
+        if transaction.batches:
+            self._staged_runs -= count
+        for first, last, *_ in transaction.moved(count):
+            self.parking.done_between(first, last)
 
     def _apply_end(self, entry: Any) -> None:
         _, name, committed, now_ms = entry
         transaction = self._open.pop(name)
-        self._committing.pop(name, None)
         self._checks.heard_of(transaction)
-        for offset in transaction.moved(len(transaction.runs)):
-            self.parking.done(offset)
+        self._done(transaction, len(transaction.runs))
         self._ended.pop(name, None)
         self._ended[name] = Ended(committed, transaction.messages, now_ms)
+        self.commits.ended(name)
         self._forget_ended(now_ms)
 
     def _forget_ended(self, now_ms: int) -> None:
@@ -299,7 +429,10 @@ class Halves:
         return {
             HALF_ADD: self._apply_add,
             HALF_CHECK: self._apply_check,
+            HALF_STAGE: self._apply_stage,
             HALF_COMMIT: self._apply_commit,
+            HALF_COMMIT_ALL: self._apply_commit_all,
+            COMMIT_UNIT: self._apply_unit,
             HALF_MOVED: self._apply_moved,
             HALF_END: self._apply_end,
         }
@@ -307,19 +440,24 @@ class Halves:
     def dump(self) -> object:
         """For the snapshot."""
         ended = [[name, *each[:3]] for name, each in self._ended.items()]
-        return [self.parking.end, self.parking.dump_done(), [each.row() for each in self._open.values()], ended]
+        rows = [each.row() for each in self._open.values()]
+        done = self.parking.dump_done()
+        return [self.parking.end, done, rows, ended, self.commits.dump(), self._units.dump()]
 
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
-        end, done, rows, ended = state
+        end, done, rows, ended, *later = state
         self.parking.load(end, done)
         for row in rows:
             transaction = Transaction.from_row(row)
             self._open[transaction.name] = transaction
-            if transaction.committing:
-                self._committing[transaction.name] = transaction
+            self._staged_runs += len(transaction.runs) if transaction.batches else 0
             self._checks.plan(transaction)
         self._ended = {name: Ended(*each) for name, *each in ended}
+        committing = [each.name for each in self._open.values() if each.committing]
+        lanes, units = later or ([committing, []], [])  # older snapshots know neither
+        self.commits.load(lanes, self._open)
+        self._units.load(units)
 
     def list(self, group: str | None = None) -> Sequence[OpenTransaction]:
         """The open transactions, of a producer group or all, in the order in which they began."""
@@ -328,6 +466,28 @@ class Halves:
             for each in self._open.values()
             if group is None or each.group == group
         ]
+
+
+def _check_one_more(transaction: Transaction) -> None:
+    if transaction.batches:
+        raise InvalidArgument(f"transaction {transaction.name!r} has whole batches: single messages need another one")
+    if transaction.messages >= TRANSACTION_MESSAGES_MAX:
+        raise TooLarge(f"transaction {transaction.name!r} has {transaction.messages} messages, as many as it can have")
+
+
+def _check_batch_more(transaction: Transaction, size: int) -> None:
+    if not transaction.batches:
+        raise InvalidArgument(f"transaction {transaction.name!r} has single messages: whole batches need another one")
+    if transaction.bytes + size > STAGED_BYTES_MAX:
+        raise TooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
+
+
+def _is_repeated(name: str, transaction: Transaction | None, place: int | None) -> bool:
+    """Whether the transaction has the batch of that place already."""
+    batches = 0 if transaction is None else transaction.batches
+    if place is not None and place > batches:
+        raise OutOfOrderSequence(f"batch {place} of transaction {name!r} came where batch {batches} comes next")
+    return place is not None and place < batches
 
 
 def _is_old(ended: Ended, now_ms: int) -> bool:

@@ -8,13 +8,14 @@ them, wherever they lie.
 from collections.abc import Callable
 from typing import Any
 
+from onemq.core.batches import BatchesIn
 from onemq.core.bitmap import Bitmap
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending, check_size
 from onemq.core.topics import Topic, Topics
 from onemq.errors import Corrupt
-from onemq.log.records import NO_HEADERS, encode_headers
+from onemq.log.records import NO_HEADERS, encode_headers, read_header
 from onemq.message import (
     DUE,
     ID,
@@ -165,8 +166,33 @@ class Parking:
     def _target(self, record: Record, own: dict[bytes, bytes | None]) -> Topic | None:
         """Where a message goes: its topic, which may have another name now, or one that took its place."""
         id = own.get(TARGET_ID)
-        same = self._topics.by_id(int(id)) if id is not None else None
-        return same or self._topics.find(target_of(record))
+        return self.topic_of(-1 if id is None else int(id), target_of(record))
+
+    def topic_of(self, id: int, name: str) -> Topic | None:
+        """A topic by its id, whatever its name is now, or the one that took its place; if there is one."""
+        return self._topics.by_id(id) or self._topics.find(name)
+
+    # Whole batches
+
+    def put_batch(self, batch: bytes) -> int:
+        """Parks a batch that was checked. Returns the id of its first message, for an entry of whoever parks."""
+        return self._sending.put_batch(self.partition, batch)
+
+    def take_batches(self, runs: list[list[int]], then: Callable[[list[list[bytes]]], None]) -> None:
+        """The batches that lie in each run of [first, last, bytes, ...]. Those that cannot be read are left out, and
+        `on_lost` is told of them."""
+        BatchesIn(self._reading, self.partition, runs, self.on_lost, then).go_on()
+
+    def forward_batch(self, batch: bytes, topic: Topic | None, name: str, number: int, ranked: bool) -> bool:
+        """Sends a batch to a partition of its topic, if that is still there. If it has fewer partitions now, what
+        went to the same one still does."""
+        if topic is None:
+            header = read_header(batch)
+            count = header.last_offset_delta + 1
+            self.on_lost(header.base_offset, f"topic {name!r} does not exist any more; its batch has {count} messages")
+            return False
+        self._sending.put_batch(topic.partitions[number % len(topic.partitions)], batch, ranked)
+        return True
 
     # What entries say
 
@@ -177,6 +203,10 @@ class Parking:
     def done(self, id: int) -> None:
         """A message is sent, or of no use any more."""
         self._done.mark(id)
+
+    def done_between(self, first: int, last: int) -> None:
+        """Messages that lie next to each other are sent, or of no use any more."""
+        self._done.mark_between(first, last + 1)
 
     def dump_done(self) -> object:
         """Which ones are done, for the snapshot."""

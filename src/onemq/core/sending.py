@@ -17,7 +17,9 @@ from onemq.log.records import (
     NO_HEADERS,
     BatchHeader,
     check_ready_made,
+    decode,
     encode_headers,
+    read_header,
     stamped,
     with_header,
 )
@@ -53,6 +55,13 @@ def _identified(partition: Partition, headers: bytes) -> bytes:
     """The headers of a message for a stream, with its id if that cannot be made of its time and offset."""
     id = partition.identify(partition) if partition.identify is not None else None
     return headers if id is None else with_header(headers, STREAM_ID, id)
+
+
+def has_priorities(batch: bytes, header: BatchHeader, records: list[Record]) -> bool:
+    """Whether some messages of a batch have other than the default priority."""
+    if batch.find(PRIORITY_MARK) < 0 and not header.attributes & COMPRESSION_MASK:
+        return False
+    return any(priority_of(record[4]) != PRIORITY_DEFAULT for record in records)
 
 
 def _note_expiring(partition: Partition, batch: bytes, header: BatchHeader) -> None:
@@ -162,17 +171,10 @@ class Sending:
     def append(self, topic: Topic, number: int, batch: bytes, producer: ProducerSequence | None = None) -> Appended:
         """Stages a batch that a producer sealed, with the time of this turn. Its records are checked, since a broken
         one would stay in the way of all readers. `producer` takes the place of what the batch says of it."""
-        self.check()
-        if len(batch) > topic.config.message_bytes_max:
-            raise TooLarge(
-                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
-                f"this one has {len(batch)}"
-            )
-        header = check_ready_made(batch)
+        header, records = self.checked_batch(topic, batch)
         if producer is not None:
             id, epoch, sequence = producer
             header = header._replace(producer_id=id, producer_epoch=epoch, base_sequence=sequence)
-        records = checked_records(batch, header)
         partition = topic.choose(None, number)
         place = self._known_place(topic, partition, header)
         if isinstance(place, int):
@@ -188,6 +190,35 @@ class Sending:
         if place is not None:
             self._producers.produced(*place, offset, partition.sync)
         return Appended(offset, len(records), False)
+
+    def checked_batch(self, topic: Topic, batch: bytes) -> tuple[BatchHeader, list[Record]]:
+        """The header and the records of a batch that a producer sealed. Raises what `append` raises of it."""
+        self.check()
+        if len(batch) > topic.config.message_bytes_max:
+            raise TooLarge(
+                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(batch)}"
+            )
+        header = check_ready_made(batch)
+        return header, checked_records(batch, header)
+
+    def put_batch(self, partition: Partition, batch: bytes, ranked: bool = False) -> int:
+        """As `put`, for a whole batch that was checked before, with the time of this turn. `ranked`: some of its
+        messages have priorities. Returns the first offset."""
+        header = read_header(batch)
+        self._stage.message(partition)
+        partition.journaled = True
+        if partition.identify is not None and partition.identify(partition) is not None:
+            offset = self._append_identified(partition, decode(batch, 0, header))
+        else:
+            # Placed here, so that nothing has to copy it once more.
+            placed = header._replace(base_offset=partition.end, producer_id=-1, producer_epoch=-1, base_sequence=-1)
+            offset = partition.add_batch(stamped(batch, placed, self._stage.now_ms), header.last_offset_delta + 1)
+        if ranked:
+            self._rank_all(partition, offset, decode(batch, 0, header))
+        _note_expiring(partition, batch, header)
+        self.on_put(partition)
+        return offset
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:
         """Stages records one by one, since each needs an id of its own in its stream."""

@@ -8,8 +8,8 @@ from onemq.limits import RECEIVE_BYTES_MAX
 class Transaction:
     """An open transaction. One that commits stays open until its last message is where it goes."""
 
-    __slots__ = ("born_ms", "bytes", "checks", "committing", "group", "messages", "moving", "name", "next_ms",
-                 "planned_ms", "runs", "waits_until_ms")  # fmt: skip
+    __slots__ = ("batches", "born_ms", "bytes", "checks", "committing", "group", "messages", "moving", "name",
+                 "next_ms", "planned_ms", "runs", "targets", "waits_until_ms")  # fmt: skip
 
     def __init__(self, name: str, group: str, born_ms: int) -> None:
         self.name = name
@@ -17,11 +17,15 @@ class Transaction:
         self.born_ms = born_ms
         self.runs: list[list[int]] = []
         """[first, last, bytes] of its messages that are still to be moved, of about as many bytes as one read
-        brings."""
+        brings; of whole batches also [topic, partition, whether some have priorities]."""
         self.messages = 0
         """How many it has, those that were moved already included."""
         self.bytes = 0
         """Of those that are still to be moved."""
+        self.batches = 0
+        """How many whole batches it has got; 0 if its messages came one by one."""
+        self.targets: dict[int, str] = {}
+        """Topics that its batches go to, with the names that they had."""
         self.checks = 0
         """How often somebody was asked what became of it."""
         self.next_ms = 0
@@ -37,47 +41,54 @@ class Transaction:
 
     def add(self, offset: int, size: int) -> None:
         """It has one more message."""
-        last = self.runs[-1] if self.runs else None
-        if last is not None and last[1] + 1 == offset and last[2] + size <= RECEIVE_BYTES_MAX:
-            last[1] = offset
-            last[2] += size
+        self._add(offset, 1, size, [])
+
+    def add_batch(self, offset: int, messages: int, size: int, topic: int, partition: int, ranked: bool) -> None:
+        """It has a whole batch more."""
+        self._add(offset, messages, size, [topic, partition, int(ranked)])
+        self.batches += 1
+
+    def _add(self, first: int, messages: int, size: int, target: list[int]) -> None:
+        run = self.runs[-1] if self.runs else None
+        fits = run is not None and run[1] + 1 == first and run[2] + size <= RECEIVE_BYTES_MAX
+        if run is not None and fits and run[3:] == target:
+            run[1] += messages
+            run[2] += size
         else:
-            self.runs.append([offset, offset, size])
-        self.messages += 1
+            self.runs.append([first, first + messages - 1, size, *target])
+        self.messages += messages
         self.bytes += size
 
     def portion(self, bytes_max: int) -> int:
         """How many of its runs have so many bytes together; at least one."""
         count = size = 0
-        for _, _, run_bytes in self.runs:
-            size += run_bytes
+        for run in self.runs:
+            size += run[2]
             if count and size > bytes_max:
                 break
             count += 1
         return count
 
-    def moved(self, count: int) -> list[int]:
-        """The first runs are done; returns their offsets."""
-        done = self.offsets(count)
-        self.bytes -= sum(size for _, _, size in self.runs[:count])
+    def moved(self, count: int) -> list[list[int]]:
+        """The first runs are done; returns them."""
+        done = self.runs[:count]
+        self.bytes -= sum(run[2] for run in done)
         del self.runs[:count]
         return done
-
-    def offsets(self, count: int) -> list[int]:
-        """The offsets of its first runs."""
-        return [offset for first, last, _ in self.runs[:count] for offset in range(first, last + 1)]
 
     def row(self) -> list[object]:
         """For the snapshot."""
         return [self.name, self.group, self.born_ms, self.runs, self.messages, self.bytes, self.checks, self.next_ms,
-                self.committing]  # fmt: skip
+                self.committing, self.batches, list(self.targets.items())]  # fmt: skip
 
     @classmethod
     def from_row(cls, row: list[Any]) -> "Transaction":
         """The reverse of `row`."""
         name, group, born_ms, *rest = row
         found = cls(name, group, born_ms)
-        found.runs, found.messages, found.bytes, found.checks, found.next_ms, found.committing = rest
+        found.runs, found.messages, found.bytes, found.checks, found.next_ms, found.committing = rest[:6]
+        if len(rest) > 6:  # older snapshots know no batches
+            found.batches, found.targets = rest[6], dict(rest[7])
         return found
 
 
@@ -87,6 +98,15 @@ class Half(NamedTuple):
     transaction: str
     offset: int
     """Where it waits, in the internal topic."""
+
+
+class StagedBatch(NamedTuple):
+    """A whole batch that waits for the end of its transaction."""
+
+    transaction: str
+    messages: int
+    repeated: bool
+    """Whether it was there already."""
 
 
 class Ended(NamedTuple):

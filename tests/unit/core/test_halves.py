@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from onemq.core import commits as commits_module
 from onemq.core import halves as halves_module
 from onemq.core.parking import target_of
 from onemq.core.topics import HALF_NAME
@@ -248,7 +249,8 @@ def test_nothing_is_committed_and_nobody_is_asked_while_messages_are_refused(hal
 
 @pytest.fixture
 def small_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halves_module, "TURN_BYTES_MAX", 1_000)
+    monkeypatch.setattr(commits_module, "TURN_BYTES_MAX", 1_000)
+    monkeypatch.setattr(commits_module, "COMMIT_TURN_BYTES", 1_000)
     monkeypatch.setattr("onemq.core.transaction.RECEIVE_BYTES_MAX", 300)
 
 

@@ -67,6 +67,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "claim": pending.claim,
     "tx commit": transactions.commit,
     "tx rollback": transactions.rollback,
+    "tx unit": transactions.unit,
     "tx unknown": transactions.unknown,
     "tx listen": transactions.listen,
     "tx unlisten": transactions.unlisten,

@@ -17,7 +17,7 @@ topic delete ; -3 ; write ; 2 ; topic ... ; Delete topics with their messages an
 [Sending]
 send ; -3 ; write denyoom fast ; 1 ; topic body [KEY message-key] [TAG tag] [HEADER header={name value} ...] [ORDER order-key] [PARTITION partition:integer] [PRIORITY priority:integer] [when=(DELAY delay | LEVEL level:integer | AT time)] [repeat=(EVERY period | CRON expression)] [ZONE zone] [TIMES times:integer] [EXPIRES duration] [TRANSIENT] [REPLYTO reply-topic] [CORRELATION id] [TYPE type=(TEXT | BYTES | JSON)] [PRODUCER sequence={id:integer epoch:integer number:integer}] [IDEMPOTENCY idempotency-key] [WITHIN duration] [TRANSACTION transaction] [GROUP producer-group] [CHECKAFTER duration] ; Send a message, now or later ; MQ.SEND orders "{\\"orderno\\": 10001}" KEY 10001 TAG created DELAY 10s
 sendmany ; -4 ; write denyoom fast ; 1 ; topic [TAG tag] [KEY message-key] [PARTITION partition:integer] bodies={BODIES body ...} ; Send several messages that are alike but for their bodies ; MQ.SENDMANY orders TAG created BODIES one two three
-append ; -4 ; write denyoom fast ; 1 ; topic partition:integer batch [PRODUCER sequence={id:integer epoch:integer number:integer}] ; Send a batch of messages that the client sealed ; MQ.APPEND orders 0 <batch>
+append ; -4 ; write denyoom fast ; 1 ; topic partition:integer batch [PRODUCER sequence={id:integer epoch:integer number:integer}] [TRANSACTION transaction] [GROUP producer-group] [BATCH place:integer] [CHECKAFTER duration] ; Send a batch of messages that the client sealed ; MQ.APPEND orders 0 <batch>
 producer ; -1 ; write ; 0 ; [name] ; Get the id and epoch under which messages are stored only once ; MQ.PRODUCER shop
 [Receiving]
 receive ; -3 ; write blocking ; 1 ; topic group [MEMBER member] [COUNT count:integer] [WAIT duration] [PARTITION partition:integer] [AUTOACK] ; Receive messages of a group, or wait for them ; MQ.RECEIVE orders points COUNT 10 WAIT 5s
@@ -32,8 +32,9 @@ extend ; -4 ; write fast ; 1 ; topic group receipt ... ; Messages need more time
 pending ; -3 ; readonly ; 1 ; topic group [MEMBER member] [COUNT count:integer] ; Show what was handed out and is not acknowledged ; MQ.PENDING orders points
 claim ; -6 ; write ; 1 ; topic group member IDLE duration [COUNT count:integer] [receipt ...] ; Take over messages that others have had for too long ; MQ.CLAIM orders points me IDLE 5m COUNT 10
 [Transactions]
-tx commit ; 3 ; write ; 0 ; transaction ; Let the messages of a transaction be seen ; MQ.TX COMMIT order-10001
-tx rollback ; 3 ; write ; 0 ; transaction ; Drop the messages of a transaction ; MQ.TX ROLLBACK order-10001
+tx commit ; -3 ; write blocking ; 0 ; transaction ... [UNIT unit={name number:integer}] ; Let the messages of transactions be seen, all or none; those of a numbered unit once ; MQ.TX COMMIT order-10001
+tx rollback ; -3 ; write ; 0 ; transactions=(transaction ... | PREFIX prefix) ; Drop the messages of transactions ; MQ.TX ROLLBACK order-10001
+tx unit ; 3 ; readonly fast ; 0 ; unit ; Show the highest number of a unit that is committed ; MQ.TX UNIT nightly-load
 tx unknown ; 3 ; write fast ; 0 ; transaction ; Answer a question about a transaction: not known yet, ask again ; MQ.TX UNKNOWN order-10001
 tx listen ; 3 ; noscript ; 0 ; producer-group ; Be asked what became of transactions that nobody ended (RESP3) ; MQ.TX LISTEN shop
 tx unlisten ; 3 ; noscript ; 0 ; producer-group ; Be asked no more ; MQ.TX UNLISTEN shop
