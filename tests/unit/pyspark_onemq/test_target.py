@@ -1,0 +1,94 @@
+import pytest
+from pyspark.sql.types import StructType
+
+from onemq.errors import InvalidArgument
+from pyspark_onemq.sink_schema import check_schema
+from pyspark_onemq.target import BATCH_OPTIONS, OPTIONS, Target, Unit, check_options, target_of, unit_of
+
+EVERYTHING = (
+    "value binary, key string, topic string, partition int, tag string, headers array<struct<key: string, "
+    "value: binary>>"
+)
+
+
+def schema(text):
+    return StructType.fromDDL(text)
+
+
+def test_options_are_found_in_any_case():
+    given = {"Servers": "a:1,b:2", "TOPIC": "orders", "createtopic": "false", "partitions": "8", "user": "u"}
+    assert target_of(given, is_text=True) == Target("a:1,b:2", "u", None, "orders", False, 8, "text")
+    assert target_of({}, is_text=False) == Target()
+    assert target_of({"contentType": "json"}, is_text=True).content_type == "json"
+    assert target_of({"contentType": "bytes"}, is_text=True).content_type is None
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"tpoic": "orders"}, "writing to onemq has no option 'tpoic': did you mean 'topic'?"),
+        ({"kafka.bootstrap.servers": "x"}, "no option 'kafka.bootstrap.servers': there are servers, user"),
+        ({"unit": "a"}, "no option 'unit'"),
+    ],
+)
+def test_an_unknown_option_is_told(given, sentence):
+    with pytest.raises(InvalidArgument) as told:
+        check_options(given, OPTIONS)
+    assert sentence in str(told.value)
+    check_options({"checkpointLocation": "/tmp/x"}, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"createTopic": "yes"}, "createTopic is true or false, not 'yes'"),
+        ({"partitions": "0"}, "partitions is a number from 1 to 10000, not '0'"),
+        ({"partitions": "many"}, "partitions is a number from 1 to 10000, not 'many'"),
+        ({"contentType": "xml"}, "contentType is one of text, bytes, json, msgpack, not 'xml'"),
+        ({"topic": ""}, "a topic name must not be empty"),
+    ],
+)
+def test_a_wrong_value_is_told(given, sentence):
+    with pytest.raises(InvalidArgument) as told:
+        target_of(given, is_text=True)
+    assert str(told.value) == sentence
+
+
+def test_a_unit_has_a_name_and_a_number():
+    check_options({"unit": "a", "unitNumber": "1"}, OPTIONS + BATCH_OPTIONS)
+    assert unit_of({"Unit": "a", "unitnumber": "7"}) == Unit("a", 7)
+    assert unit_of({}) is None
+    for given in ({"unit": "a"}, {"unitNumber": "1"}):
+        with pytest.raises(InvalidArgument, match="unit and unitNumber go together"):
+            unit_of(given)
+    with pytest.raises(InvalidArgument, match="unitNumber is a number"):
+        unit_of({"unit": "a", "unitNumber": "-1"})
+
+
+def test_a_schema_with_all_columns_is_taken():
+    check_schema(schema(EVERYTHING), None)
+    check_schema(schema("value string"), "orders")
+    check_schema(schema("value string, key binary, partition bigint"), "orders")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("value string, amount int", "the column 'amount' cannot be written: a message has the columns value, key,"),
+        ("key string", "there is no column 'value'"),
+        ("value int", "the column 'value' must be a string or binary, not int"),
+        ("value string, partition string", "the column 'partition' must be an int, not string"),
+        ("value string, tag binary", "the column 'tag' must be a string, not binary"),
+        ("value string, headers map<string, string>", "the column 'headers' must be an array<struct<key: string"),
+        ("value string, headers array<string>", "not array<string>"),
+    ],
+)
+def test_a_wrong_schema_is_told(columns, sentence):
+    with pytest.raises(InvalidArgument) as told:
+        check_schema(schema(columns), "orders")
+    assert sentence in str(told.value)
+
+
+def test_rows_without_a_topic_are_told():
+    with pytest.raises(InvalidArgument, match="no topic is named"):
+        check_schema(schema("value string"), None)
