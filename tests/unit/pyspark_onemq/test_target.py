@@ -1,18 +1,18 @@
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from onemq.errors import InvalidArgument
 from pyspark_onemq.sink_schema import check_schema
 from pyspark_onemq.target import BATCH_OPTIONS, OPTIONS, Target, Unit, check_options, target_of, unit_of
 
-EVERYTHING = (
-    "value binary, key string, topic string, partition int, tag string, headers array<struct<key: string, "
-    "value: binary>>"
-)
+HEADERS = ArrayType(StructType().add("key", "string").add("value", "binary"))
 
 
-def schema(text):
-    return StructType.fromDDL(text)
+def schema(**columns):
+    found = StructType()
+    for name, kind in columns.items():
+        found.add(name, kind)
+    return found
 
 
 def test_options_are_found_in_any_case():
@@ -66,29 +66,31 @@ def test_a_unit_has_a_name_and_a_number():
 
 
 def test_a_schema_with_all_columns_is_taken():
-    check_schema(schema(EVERYTHING), None)
-    check_schema(schema("value string"), "orders")
-    check_schema(schema("value string, key binary, partition bigint"), "orders")
+    text = dict.fromkeys(("key", "topic", "tag"), "string")
+    check_schema(schema(value="binary", partition="integer", headers=HEADERS, **text), None)
+    check_schema(schema(value="string"), "orders")
+    check_schema(schema(value="string", key="binary", partition="long"), "orders")
 
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ("value string, amount int", "the column 'amount' cannot be written: a message has the columns value, key,"),
-        ("key string", "there is no column 'value'"),
-        ("value int", "the column 'value' must be a string or binary, not int"),
-        ("value string, partition string", "the column 'partition' must be an int, not string"),
-        ("value string, tag binary", "the column 'tag' must be a string, not binary"),
-        ("value string, headers map<string, string>", "the column 'headers' must be an array<struct<key: string"),
-        ("value string, headers array<string>", "not array<string>"),
+        ({"amount": "integer"}, "the column 'amount' cannot be written: a message has the columns value, key,"),
+        ({"value": "integer"}, "the column 'value' must be a string or binary, not int"),
+        ({"partition": "string"}, "the column 'partition' must be an int, not string"),
+        ({"tag": "binary"}, "the column 'tag' must be a string, not binary"),
+        ({"headers": MapType(StringType(), StringType())}, "the column 'headers' must be an array<struct<key: string"),
+        ({"headers": ArrayType(StringType())}, "not array<string>"),
     ],
 )
 def test_a_wrong_schema_is_told(columns, sentence):
     with pytest.raises(InvalidArgument) as told:
-        check_schema(schema(columns), "orders")
+        check_schema(schema(**({"value": "string"} | columns)), "orders")
     assert sentence in str(told.value)
 
 
-def test_rows_without_a_topic_are_told():
+def test_rows_without_a_value_or_a_topic_are_told():
+    with pytest.raises(InvalidArgument, match="there is no column 'value'"):
+        check_schema(schema(key="string"), "orders")
     with pytest.raises(InvalidArgument, match="no topic is named"):
-        check_schema(schema("value string"), None)
+        check_schema(schema(value="string"), None)
