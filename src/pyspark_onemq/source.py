@@ -1,6 +1,12 @@
 """The data source `onemq`, as Spark makes it: on the driver, anew for every query."""
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from onemq.errors import InvalidArgument
@@ -10,10 +16,11 @@ from pyspark_onemq.options import ReadOptions, check_kind, read_options
 from pyspark_onemq.reader import OneMQReader
 from pyspark_onemq.stream_reader import OneMQStreamReader
 from pyspark_onemq.tasks import connect
+from pyspark_onemq.writer import BatchWriter, StreamWriter
 
 
 class OneMQDataSource(DataSource):
-    """`spark.read.format("onemq")` and `spark.readStream.format("onemq")`."""
+    """`spark.read.format("onemq")`, and so `readStream`, `write` and `writeStream`."""
 
     @classmethod
     def name(cls) -> str:
@@ -30,6 +37,13 @@ class OneMQDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return OneMQStreamReader(self._checked(schema, is_stream=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return BatchWriter(self.options, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        """`overwrite` is true for the output mode complete: then every batch is the whole result, and is added."""
+        return StreamWriter(self.options, schema)
 
     def _checked(self, schema: StructType, is_stream: bool) -> ReadOptions:
         options = read_options(self.options)

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 
 from onemq.errors import OneMQError
 from pyspark_onemq.connection import PATIENCE_S, Connection, Unreachable
@@ -44,10 +45,8 @@ class Staging:
     def abandon(self) -> None:
         """Takes back what is staged, as far as the broker can be reached; what is left the driver takes back."""
         self._sender.shutdown(cancel_futures=True)
-        try:
+        with suppress(OneMQError):
             self._connection.call("MQ.TX", "ROLLBACK", "PREFIX", self._prefix)
-        except OneMQError:
-            pass
 
     def wait(self) -> None:
         """Until what was put is staged."""

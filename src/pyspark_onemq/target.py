@@ -2,21 +2,21 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 
 from onemq.client.bodies import BYTES, JSON, MSGPACK, TEXT
 from onemq.errors import InvalidArgument
 from onemq.limits import PARTITIONS_MAX
 from onemq.message import check_name
-from pyspark_onemq.connection import DEFAULT_SERVERS, PATIENCE_S, Connection, Refused, Unreachable
+from pyspark_onemq.connection import PATIENCE_S, Connection, Refused, Unreachable
+from pyspark_onemq.options import Server, boolean, known_options, server_of
 from pyspark_onemq.placing import Turn
 from pyspark_onemq.sealing import Route
 
-OPTIONS = ("servers", "user", "password", "topic", "createTopic", "partitions", "contentType")
+WRITE_OPTIONS = ("servers", "user", "password", "topic", "createTopic", "partitions", "contentType")
 BATCH_OPTIONS = ("unit", "unitNumber")
 """Those that only batch writes have: a stream is a unit of its own."""
-SPARKS_OWN = ("checkpointLocation", "queryName", "outputMode")
+_SPARKS_OWN = ("checkpointlocation", "queryname")
 """What Spark hands on of its own settings."""
 CONTENT_TYPES = (TEXT, BYTES, JSON, MSGPACK)
 _PAUSE_S = 0.2
@@ -26,9 +26,7 @@ _PAUSE_S = 0.2
 class Target:
     """The options of a sink. Travels to the tasks."""
 
-    servers: str = DEFAULT_SERVERS
-    user: str | None = None
-    password: str | None = None
+    server: Server = field(default_factory=Server)
     topic: str | None = None
     """Where all rows go; None: each says it in its column."""
     create_topic: bool = True
@@ -42,7 +40,7 @@ class Target:
         give_up = time.monotonic() + patience_s
         while True:
             try:
-                return Connection(self.servers, self.user, self.password)
+                return Connection(self.server.servers, self.server.user, self.server.password)
             except Unreachable:
                 if time.monotonic() >= give_up:
                     raise
@@ -71,27 +69,23 @@ class Unit:
 
 
 def target_of(options: Mapping[str, str], is_text: bool) -> Target:
-    """The sink's own options. `is_text` says whether the column `value` is a string."""
-    given = {name.lower(): value for name, value in options.items()}
-    topic = given.get("topic")
-    content_type = given.get("contenttype", TEXT if is_text else BYTES)
+    """The target that options describe. `is_text` says whether the column `value` is a string."""
+    topic = options.get("topic")
+    content_type = options.get("contentType", TEXT if is_text else BYTES)
     if content_type not in CONTENT_TYPES:
         raise InvalidArgument(f"contentType is one of {', '.join(CONTENT_TYPES)}, not {content_type!r}")
     return Target(
-        given.get("servers", DEFAULT_SERVERS),
-        given.get("user"),
-        given.get("password"),
+        server_of(options),
         None if topic is None else check_name("topic", topic),
-        _truth("createTopic", given.get("createtopic", "true")),
-        _number("partitions", given.get("partitions", "1"), 1, PARTITIONS_MAX),
+        boolean(options, "createTopic", True),
+        _number("partitions", options.get("partitions", "1"), 1, PARTITIONS_MAX),
         None if content_type == BYTES else content_type,
     )
 
 
 def unit_of(options: Mapping[str, str]) -> Unit | None:
     """The unit that a batch write names."""
-    given = {name.lower(): value for name, value in options.items()}
-    name, number = given.get("unit"), given.get("unitnumber")
+    name, number = options.get("unit"), options.get("unitNumber")
     if name is None and number is None:
         return None
     if name is None or number is None:
@@ -99,20 +93,13 @@ def unit_of(options: Mapping[str, str]) -> Unit | None:
     return Unit(check_name("unit", name), _number("unitNumber", number, 0, 2**63 - 1))
 
 
-def check_options(options: Mapping[str, str], known: tuple[str, ...]) -> None:
-    """Raises `InvalidArgument` for an option that is not there: a misspelt one must not go unnoticed."""
-    spelt = {name.lower(): name for name in known}
-    for name in options:
-        if name.lower() not in spelt and name.lower() not in map(str.lower, SPARKS_OWN):
-            near = get_close_matches(name.lower(), spelt, 1)
-            hint = f"did you mean {spelt[near[0]]!r}?" if near else f"there are {', '.join(known)}"
-            raise InvalidArgument(f"writing to onemq has no option {name!r}: {hint}")
-
-
-def _truth(name: str, word: str) -> bool:
-    if word.lower() not in ("true", "false"):
-        raise InvalidArgument(f"{name} is true or false, not {word!r}")
-    return word.lower() == "true"
+def write_options(given: Mapping[str, str], is_stream: bool) -> dict[str, str]:
+    """The options under their proper names. Raises `InvalidArgument` for those that are not there."""
+    own = {name: value for name, value in given.items() if name.lower() not in _SPARKS_OWN}
+    options = known_options(own, WRITE_OPTIONS + BATCH_OPTIONS, "writing")
+    if is_stream and not options.keys().isdisjoint(BATCH_OPTIONS):
+        raise InvalidArgument("unit and unitNumber are for batch writes: a stream writes each of its batches once")
+    return options
 
 
 def _number(name: str, word: str, least: int, most: int) -> int:

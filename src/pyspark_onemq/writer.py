@@ -17,7 +17,8 @@ batch. A batch write is one if it names a unit itself; else its transactions are
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ from pyspark_onemq.rows import by_topic, portions, rows_of
 from pyspark_onemq.sealing import Route, appends
 from pyspark_onemq.sink_schema import check_schema
 from pyspark_onemq.staging import Staging
-from pyspark_onemq.target import BATCH_OPTIONS, OPTIONS, Target, Unit, check_options, target_of, unit_of
+from pyspark_onemq.target import Target, Unit, target_of, unit_of, write_options
 
 COMMIT_PATIENCE_S = 600.0
 """How long the driver tries to commit: a commit may move much, and the broker may be restarted meanwhile."""
@@ -51,8 +52,8 @@ class Wrote(WriterCommitMessage):
 class BatchWriter(DataSourceArrowWriter):
     """`df.write.format("onemq").mode("append")`."""
 
-    def __init__(self, options: dict[str, str], schema: StructType, overwrite: bool) -> None:
-        check_options(options, OPTIONS + BATCH_OPTIONS)
+    def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
+        options = write_options(options, is_stream=False)
         if overwrite:
             raise InvalidArgument("messages are only added to topics: write with mode('append'), not 'overwrite'")
         self._target = _checked_target(options, schema, 0.0)
@@ -78,11 +79,8 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("onemq")`."""
 
-    def __init__(self, options: dict[str, str], schema: StructType) -> None:
-        if any(name.lower() in ("unit", "unitnumber") for name in options):
-            raise InvalidArgument("unit and unitNumber are for batch writes: a stream writes each of its batches once")
-        check_options(options, OPTIONS)
-        self._target = _checked_target(options, schema, STREAM_START_PATIENCE_S)
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._target = _checked_target(write_options(options, is_stream=True), schema, STREAM_START_PATIENCE_S)
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """On an executor."""
@@ -92,7 +90,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             raise OneMQError("Spark does not tell its tasks the query and the batch: rows cannot be written once")
         return Wrote(job, _stage(self._target, iterator, job, int(batch), Unit(job, int(batch))))
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver, on a fresh writer for each batch."""
         job = _job_of(messages)
         if job is None:
@@ -103,7 +101,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             if batchId:  # speculative tasks of the last batch may have ended after its commit
                 _roll_back(connection, _prefix(job, batchId - 1))
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver. Without any message nobody knows the query: the batch that is repeated cleans up then."""
         job = _job_of(messages)
         if job is not None:
@@ -111,7 +109,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
                 _roll_back(connection, _prefix(job, batchId))
 
 
-def _checked_target(options: dict[str, str], schema: StructType, patience_s: float) -> Target:
+def _checked_target(options: Mapping[str, str], schema: StructType, patience_s: float) -> Target:
     target = target_of(options, "value" in schema.fieldNames() and isinstance(schema["value"].dataType, StringType))
     check_schema(schema, target.topic)
     with target.connect(patience_s) as connection:
@@ -179,7 +177,5 @@ def _commit(connection: Connection, messages: Sequence[WriterCommitMessage | Non
 
 def _roll_back(connection: Connection, prefix: str) -> None:
     """What is left of a job, if the broker can be reached; else the broker forgets it after three days."""
-    try:
+    with suppress(OneMQError):
         connection.call("MQ.TX", "ROLLBACK", "PREFIX", prefix)
-    except OneMQError:
-        pass

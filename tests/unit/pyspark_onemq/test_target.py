@@ -2,8 +2,9 @@ import pytest
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from onemq.errors import InvalidArgument
+from pyspark_onemq.options import Server
 from pyspark_onemq.sink_schema import check_schema
-from pyspark_onemq.target import BATCH_OPTIONS, OPTIONS, Target, Unit, check_options, target_of, unit_of
+from pyspark_onemq.target import Target, Unit, target_of, unit_of, write_options
 
 HEADERS = ArrayType(StructType().add("key", "string").add("value", "binary"))
 
@@ -17,7 +18,8 @@ def schema(**columns):
 
 def test_options_are_found_in_any_case():
     given = {"Servers": "a:1,b:2", "TOPIC": "orders", "createtopic": "false", "partitions": "8", "user": "u"}
-    assert target_of(given, is_text=True) == Target("a:1,b:2", "u", None, "orders", False, 8, "text")
+    options = write_options(given | {"password": "p", "checkpointLocation": "/tmp/x"}, is_stream=True)
+    assert target_of(options, is_text=True) == Target(Server("a:1,b:2", "u", "p"), "orders", False, 8, "text")
     assert target_of({}, is_text=False) == Target()
     assert target_of({"contentType": "json"}, is_text=True).content_type == "json"
     assert target_of({"contentType": "bytes"}, is_text=True).content_type is None
@@ -26,22 +28,21 @@ def test_options_are_found_in_any_case():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"tpoic": "orders"}, "writing to onemq has no option 'tpoic': did you mean 'topic'?"),
-        ({"kafka.bootstrap.servers": "x"}, "no option 'kafka.bootstrap.servers': there are servers, user"),
-        ({"unit": "a"}, "no option 'unit'"),
+        ({"tpoic": "orders"}, "there is no option tpoic for writing with onemq: did you mean topic?"),
+        ({"kafka.bootstrap.servers": "x"}, "for writing with onemq: did you mean servers?"),
+        ({"unit": "a", "unitNumber": "1"}, "unit and unitNumber are for batch writes"),
     ],
 )
-def test_an_unknown_option_is_told(given, sentence):
+def test_an_option_that_is_not_there_is_told(given, sentence):
     with pytest.raises(InvalidArgument) as told:
-        check_options(given, OPTIONS)
+        write_options(given, is_stream=True)
     assert sentence in str(told.value)
-    check_options({"checkpointLocation": "/tmp/x"}, OPTIONS)
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"createTopic": "yes"}, "createTopic is true or false, not 'yes'"),
+        ({"createTopic": "yes"}, "createTopic is \"true\" or \"false\", not 'yes'"),
         ({"partitions": "0"}, "partitions is a number from 1 to 10000, not '0'"),
         ({"partitions": "many"}, "partitions is a number from 1 to 10000, not 'many'"),
         ({"contentType": "xml"}, "contentType is one of text, bytes, json, msgpack, not 'xml'"),
@@ -55,8 +56,7 @@ def test_a_wrong_value_is_told(given, sentence):
 
 
 def test_a_unit_has_a_name_and_a_number():
-    check_options({"unit": "a", "unitNumber": "1"}, OPTIONS + BATCH_OPTIONS)
-    assert unit_of({"Unit": "a", "unitnumber": "7"}) == Unit("a", 7)
+    assert unit_of(write_options({"Unit": "a", "unitnumber": "7"}, is_stream=False)) == Unit("a", 7)
     assert unit_of({}) is None
     for given in ({"unit": "a"}, {"unitNumber": "1"}):
         with pytest.raises(InvalidArgument, match="unit and unitNumber go together"):
