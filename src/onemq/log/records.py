@@ -315,6 +315,25 @@ def decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[i
     return found
 
 
+def record_starts(data: bytes, position: int, count: int) -> list[int]:
+    """Where each of so many records begins, and where the last one ends, without a look into them. Raises IndexError
+    if the data ends before."""
+    starts = [position]
+    for _ in range(count):
+        byte = data[position]
+        if byte < 0x80:
+            position += 1 + (byte >> 1)
+        elif (second := data[position + 1]) < 0x80:
+            position += 2 + (byte >> 1 & 0x3F) + (second << 6)
+        else:
+            length, position = _read_varint(data, position)
+            position += max(length, 0)
+        starts.append(position)
+    if position > len(data):
+        raise IndexError
+    return starts
+
+
 def _skip_records(data: bytes, position: int, count: int) -> int:
     """The position after so many records."""
     for _ in range(count):

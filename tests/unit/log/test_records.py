@@ -25,6 +25,7 @@ from onemq.log.records import (
     is_sound,
     placed_at,
     read_header,
+    record_starts,
     varint,
     walk,
 )
@@ -277,3 +278,15 @@ def test_random_bytes_never_raise_anything_but_our_own_errors(data: bytes) -> No
     assert not is_sound(data, 0, header) or header.size <= len(data)
     with suppress(OneMQError):
         decode(data, 0, header._replace(record_count=min(header.record_count, 100), attributes=0))
+
+
+def test_records_are_found_without_a_look_into_them(rows: list[Record]) -> None:
+    batch = b"\xff" * 7 + seal(rows) + b"\x00"
+    header = read_header(batch, 7)
+    starts = record_starts(batch, 7 + HEADER_BYTES, len(rows))
+    assert starts[-1] == 7 + header.size
+    for row, start in list(zip(rows, starts, strict=False))[-20:]:
+        alone = header._replace(record_count=1)
+        assert records_module._decode_records(batch, start, alone)[0] == [row]
+    with pytest.raises(IndexError):
+        record_starts(batch[:-2], 7 + HEADER_BYTES, len(rows))
