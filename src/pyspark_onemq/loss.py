@@ -4,7 +4,6 @@
 """
 
 import logging
-from dataclasses import dataclass
 
 from onemq.errors import OneMQError
 from pyspark_onemq.catalog import Extent
@@ -22,11 +21,12 @@ class DataLoss(OneMQError):
     code = "data-loss"
 
 
-@dataclass(frozen=True, slots=True)
 class Losses:
-    """The rule of one query."""
+    """The rule of one query, or of one task of it; reports a gap once."""
 
-    fail: bool
+    def __init__(self, fail: bool) -> None:
+        self._fail = fail
+        self._told: set[str] = set()
 
     def topic_made_again(self, topic: str, old_id: int, new_id: int) -> None:
         self._report(
@@ -62,6 +62,9 @@ class Losses:
         )  # fmt: skip
 
     def _report(self, what: str, consequence: str) -> None:
-        if self.fail:
+        if self._fail:
             raise DataLoss(f"{what}: {_CHOICE}")
+        if what in self._told:
+            return
+        self._told.add(what)
         logger.warning("gap: %s; failOnDataLoss is false: %s", what, consequence)

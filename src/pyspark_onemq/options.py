@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from onemq.errors import InvalidArgument
@@ -41,7 +41,7 @@ class Server:
 
     servers: str = DEFAULT_SERVERS
     user: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark_onemq.connection import Connection
 from tests.process import Serve
 from tests.spark.cluster import Cluster
+from tests.spark.source import Source
 
 HERE = Path(__file__).parent
 
@@ -79,6 +80,12 @@ def connection(broker: Serve) -> Iterator[Connection]:
     """A connection to the module's broker."""
     with Connection(f"127.0.0.1:{broker.port}") as connected:
         yield connected
+
+
+@pytest.fixture
+def source(spark: SparkSession, broker: Serve) -> Source:
+    """The module's broker, read by the session."""
+    return Source(spark, broker)
 
 
 @pytest.fixture(scope="session")
