@@ -1,0 +1,98 @@
+"""Spark writes a topic exactly once: rows staged by two tasks at a time, committed together.
+
+Broker, Java and the Python workers share the machine, as they do on a laptop. Beside the rate stands what each of them
+took of the processors for a row, which a busy machine changes less than the rate.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.report import Result
+from onemq.pipelines.session import session
+from tests.process import Serve
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS, QUICK_ROWS, BODY_BYTES = 2_000_000, 50_000, 200
+PARTITIONS, TASKS = 4, 8
+TARGET_ROWS_PER_SECOND = 150_000
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def write(parent: str | None, quick: bool) -> Iterator[Result]:
+    """A batch write with keys, and the same rows as one batch of a stream."""
+    rows = QUICK_ROWS if quick else ROWS
+    spark = session("local[2]", "bench", {"spark.driver.memory": "2g"})
+    with tempfile.TemporaryDirectory(prefix="onemq-", dir=parent) as folder, Serve(Path(folder) / "data") as serve:
+        serve.wait_until_serving()
+        servers = f"127.0.0.1:{serve.port}"
+        _write(_frame(spark, QUICK_ROWS), servers, "warm")
+        yield _measured(serve, rows, lambda: _write(_frame(spark, rows), servers, "batch"), "spark write, batch")
+        source = str(Path(folder) / "rows")
+        _frame(spark, rows).write.parquet(source)
+        yield _measured(serve, rows, lambda: _stream(spark, source, servers, folder), "spark write, stream")
+        for topic in ("batch", "stream"):
+            assert f"messages\r\n:{rows}\r\n".encode() in serve.command(f"MQ.TOPIC INFO {topic}"), topic
+    spark.stop()
+
+
+def _frame(spark: "SparkSession", rows: int) -> "DataFrame":
+    return spark.range(0, rows, 1, TASKS).selectExpr(
+        "cast(id % 100000 as string) AS key", f"rpad(cast(id as string), {BODY_BYTES}, 'x') AS value"
+    )
+
+
+def _write(frame: "DataFrame", servers: str, topic: str) -> None:
+    options = {"servers": servers, "topic": topic, "partitions": str(PARTITIONS)}
+    frame.write.format("onemq").mode("append").options(**options).save()
+
+
+def _stream(spark: "SparkSession", source: str, servers: str, folder: str) -> None:
+    frame = spark.readStream.schema("key string, value string").parquet(source)
+    options = {"servers": servers, "topic": "stream", "partitions": str(PARTITIONS)}
+    writing = frame.writeStream.format("onemq").options(checkpointLocation=f"{folder}/checkpoint", **options)
+    query = writing.trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+def _measured(serve: Serve, rows: int, work: Callable[[], None], name: str) -> Result:
+    before, begun = _used(serve.pid), time.monotonic()
+    work()
+    seconds = time.monotonic() - begun
+    used = {who: (now - before.get(who, 0.0)) / rows * 1e6 for who, now in _used(serve.pid).items()}
+    return Result(name, rows / seconds, "rows/s", TARGET_ROWS_PER_SECOND, beside=used)
+
+
+def _used(broker: int) -> dict[str, float]:
+    """Processor seconds of the broker, and of Java and Python below this process."""
+    parents, used = {}, {}
+    for each in Path("/proc").iterdir():
+        try:
+            name, fields = _stat(each)
+        except (OSError, ValueError, IndexError):
+            continue
+        parents[int(each.name)] = int(fields[1])
+        used[int(each.name)] = (name, sum(map(int, fields[11:15])) / _TICKS)  # with children that have ended
+    sums = {"broker_us": used[broker][1], "java_us": 0.0, "python_us": 0.0}
+    for process, (name, seconds) in used.items():
+        if process != broker and _is_below(process, os.getpid(), parents):
+            sums["java_us" if name == "java" else "python_us"] += seconds
+    return sums
+
+
+def _stat(process: Path) -> tuple[str, list[str]]:
+    head, _, rest = (process / "stat").read_text().rpartition(")")
+    return head.partition("(")[2], rest.split()
+
+
+def _is_below(process: int, top: int, parents: dict[int, int]) -> bool:
+    while process in parents:
+        process = parents[process]
+        if process == top:
+            return True
+    return False
