@@ -59,7 +59,7 @@ def test_columns_arrive_intact_through_the_sdk_and_redis(spark, broker, writing,
     assert len(messages) == ROWS
     assert sorted(found) == list(range(ROWS))
     for number, message in found.items():
-        assert message.value() == f"Größe {number}"
+        assert message.value == f"Größe {number}"
         assert message.key == f"key-{number % 50}"
         assert message.partition == crc32c(message.key.encode()) % 4
         assert message.tag == ("even" if number % 2 == 0 else None)
