@@ -25,6 +25,9 @@ class Threads:
     def run(self, work: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
         self._pool.submit(work).add_done_callback(lambda future: self._finished.put((then, future.exception())))
 
+    def rest(self) -> None:
+        pass
+
     def take_up(self) -> None:
         """Calls the completions of what is finished."""
         while not self._finished.empty():

@@ -5,6 +5,7 @@ short reserved names that begin with an underscore; values are text, so that a K
 them. What a protocol has beyond these travels under a prefix of its own and comes back unchanged.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from onemq.errors import InvalidArgument
@@ -78,7 +79,7 @@ def message_id(topic_id: int, partition: int, offset: int) -> str:
     return f"{topic_id:x}-{partition:x}-{offset:x}"
 
 
-def header(headers: Headers, name: bytes) -> bytes | None:
+def header(headers: Iterable[tuple[bytes, bytes | None]], name: bytes) -> bytes | None:
     """The value of the first header of that name."""
     for found, value in headers:
         if found == name:

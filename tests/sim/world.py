@@ -57,6 +57,9 @@ class Later:
     def run(self, work: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
         self.jobs.append((work, then))
 
+    def rest(self) -> None:
+        pass
+
     def step(self) -> None:
         if self.jobs:
             work, then = self.jobs.popleft()

@@ -93,7 +93,8 @@ class Commits:
             for offset in offsets:
                 if offset in records:
                     record = records[offset]
-                    parking.forward(record, parking.identified(record, parking.headers_of(record)))
+                    own, headers = parking.opened(record)
+                    parking.forward(record, own, parking.identified(record, headers))
             self._moved(transaction, count)
 
         parking.take(offsets, found)

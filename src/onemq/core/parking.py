@@ -26,7 +26,6 @@ from onemq.message import (
     Headers,
     Record,
     header,
-    id_of,
     message_id,
 )
 
@@ -35,6 +34,7 @@ _OWN = (TARGET, TARGET_ID, DUE, TARGET_PARTITION)
 PARKED_BATCH_MESSAGES = 16
 """Parked messages are taken out one by one, in any order: finding one in a large batch would take long."""
 HeaderList = list[tuple[bytes, bytes | None]]
+Own = dict[bytes, bytes | None]
 
 
 class Parking:
@@ -132,28 +132,26 @@ class Parking:
             self.on_lost(id, damage.text)
         self.take([id for id in ids if id not in lost], then)
 
-    def headers_of(self, record: Record) -> HeaderList:
-        """The headers of a parked message as its receivers shall see them, the time when it was due first."""
-        own, kept = _apart(record[4])
-        return [(DUE, own[DUE]), *kept] if DUE in own else kept
+    def opened(self, record: Record) -> tuple[Own, HeaderList]:
+        """What parking put in front of the headers of a message, and those of the message itself."""
+        return _apart(record[4])
 
     def identified(self, record: Record, headers: HeaderList) -> HeaderList:
         """The headers with the id that the message has had since it was parked."""
-        if header(record[4], ID) is not None:
+        if header(headers, ID) is not None:
             return headers
-        return [*headers, (ID, id_of(self.partition.topic_id, 0, record).encode())]
+        return [*headers, (ID, message_id(self.partition.topic_id, 0, record[0]).encode())]
 
-    def forward(self, record: Record, headers: HeaderList) -> bool:
+    def forward(self, record: Record, own: Own, headers: HeaderList) -> bool:
         """Sends a message to its topic, if that is still there. What was taken is delivered: the topic's settings
         may have changed since, and some of the headers are ours."""
-        own, _ = _apart(record[4])
         topic = self._target(record, own)
         if topic is None:
             self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
             return False
         number = own.get(TARGET_PARTITION)
         wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
-        order_key = header(record[4], ORDER_KEY)
+        order_key = header(headers, ORDER_KEY)
         partition = topic.choose(record[2] if order_key is None else order_key, wanted)
         self._sending.put(partition, record[3], record[2], encode_headers(headers))
         return True
@@ -163,7 +161,7 @@ class Parking:
         topic = self._target(record, _apart(record[4])[0])
         return target_of(record) if topic is None else topic.name
 
-    def _target(self, record: Record, own: dict[bytes, bytes | None]) -> Topic | None:
+    def _target(self, record: Record, own: Own) -> Topic | None:
         """Where a message goes: its topic, which may have another name now, or one that took its place."""
         id = own.get(TARGET_ID)
         return self.topic_of(-1 if id is None else int(id), target_of(record))
@@ -218,9 +216,9 @@ class Parking:
         self._done = Bitmap.load(done)
 
 
-def _apart(headers: Headers) -> tuple[dict[bytes, bytes | None], HeaderList]:
+def _apart(headers: Headers) -> tuple[Own, HeaderList]:
     """The headers that parking put there, and those of the message."""
-    own: dict[bytes, bytes | None] = {}
+    own: Own = {}
     for name, value in headers:
         if name not in _OWN or name in own:
             break

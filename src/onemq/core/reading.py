@@ -12,6 +12,8 @@ from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, dec
 from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
+_ONE_BATCH_BYTES = 1
+"""Asks for the batch that holds an offset and no more."""
 _FAR = 128
 """Offsets further apart are read one by one."""
 _TOGETHER_MAX = 1_000
@@ -72,7 +74,7 @@ def _bytes_together(descending: list[int]) -> int:
         if offset - last > _FAR:
             break
         last = offset
-    return max(min((last - first + 1) * 128, RECEIVE_BYTES_MAX), _READ_ONE_BYTES)
+    return max(min((last - first + 1) * 128, RECEIVE_BYTES_MAX), _READ_ONE_BYTES) if last > first else _ONE_BATCH_BYTES
 
 
 class _RecordsAt:

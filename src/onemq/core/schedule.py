@@ -56,10 +56,13 @@ class Schedule:
         """Timers that were rescheduled, or came before -> when they are due now."""
         self._series: dict[int, Series] = {}
         self._firing: set[int] = set()
-        self._soon = Soon(self.parking, reading, lambda after: self._wheel.iterate(after))
+        self._soon = Soon(self.parking, reading, self._due_between)
 
     def __len__(self) -> int:
         return len(self.parking)
+
+    def _due_between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
+        return self._wheel.ids_between(after_ms, until_ms, limit)
 
     def is_live(self, id: int) -> bool:
         """Whether the timer is still to fire."""
@@ -196,13 +199,14 @@ class Schedule:
 
     def _deliver(self, record: Record) -> bool:
         id, parking = record[0], self.parking
-        headers = parking.headers_of(record)
-        if id in self._moved:
-            headers = [(DUE, b"%d" % self._moved[id]) if each[0] == DUE else each for each in headers]
+        own, headers = parking.opened(record)
         if id in self._series:
             headers = [each for each in headers if each[0] != ID]
-            return parking.forward(record, [*headers, (SERIES_ID, parking.message_id(id).encode())])
-        return parking.forward(record, parking.identified(record, headers))
+            headers.append((SERIES_ID, parking.message_id(id).encode()))
+        else:
+            headers = parking.identified(record, headers)
+        due = b"%d" % self._moved[id] if id in self._moved else own[DUE]
+        return parking.forward(record, own, [(DUE, due), *headers])
 
     def _fired(self, ids: list[int], delivered: set[int]) -> None:
         """Timers came: they are done, or have their next time. A series that leads nowhere ends."""

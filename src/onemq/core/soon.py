@@ -5,11 +5,10 @@ cost a read of its own, and the later ones would come late. So those of the next
 turn. What is missing here, because it was scheduled just now or is too much, is read when it is due.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from onemq.core.parking import Parking
 from onemq.core.reading import Reading
-from onemq.core.wheel import ID_MASK
 from onemq.errors import Corrupt
 from onemq.limits import SOON_BYTES_MAX, SOON_MESSAGES_MAX
 from onemq.message import Record
@@ -22,8 +21,8 @@ READ_PER_TURN = 100
 _RECORD_BYTES = 300
 """What a record takes beside its body, about."""
 
-Timers = Callable[[tuple[int, int]], Iterator[tuple[int, int]]]
-"""(due, id) of the timers after a position, by time."""
+Timers = Callable[[int, int, int], list[int]]
+"""The ids that are due after one time and up to another, at most so many: `Wheel.ids_between`."""
 
 
 class Soon:
@@ -67,11 +66,7 @@ class Soon:
         if start_ms > now_ms + LEAD_MS + WINDOW_MS:  # the clock went back
             start_ms = now_ms
         self._until_ms = start_ms + WINDOW_MS
-        ids: list[int] = []
-        for due_ms, id in self._timers((start_ms, ID_MASK)):
-            if due_ms > self._until_ms or len(ids) >= SOON_MESSAGES_MAX:
-                break
-            ids.append(id)
+        ids = self._timers(start_ms, self._until_ms, SOON_MESSAGES_MAX)
         if len(ids) >= self.least:
             self._left = sorted(ids, reverse=True)
 

@@ -135,6 +135,11 @@ class OrderedKeys:
         for at in range(index, len(self._blocks)):
             yield from sorted(self._blocks[at])
 
+    def between(self, after: int, until: int) -> list[int]:
+        """The keys above one and up to another, in no order."""
+        first, last = bisect_right(self._fences, after), bisect_right(self._fences, until)
+        return [key for block in self._blocks[first : last + 1] for key in block if after < key <= until]
+
     def _sorted_first(self) -> "array[int]":
         block = self._blocks[0]
         if not self._first_is_sorted:
@@ -262,6 +267,20 @@ class Wheel:
             yield from self._iterate_window(window, (after[0] & WINDOW_MASK) << ID_BITS | after[1])
         for following in self._order.iterate(window):
             yield from self._iterate_window(following, None)
+
+    def ids_between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
+        """Return the ids due after one time and up to another; of more than `limit` those that are due first."""
+        ids: list[int] = []
+        for window in range(after_ms >> WINDOW_BITS, (until_ms >> WINDOW_BITS) + 1):
+            if window in self._windows and len(ids) < limit:
+                start_ms = window << WINDOW_BITS
+                after = ((after_ms - start_ms) << ID_BITS) + ID_MASK
+                until = (min(until_ms - start_ms, WINDOW_MASK) << ID_BITS) + ID_MASK
+                keys = self._windows[window].between(after, until)
+                if len(ids) + len(keys) > limit:
+                    keys = sorted(keys)[: limit - len(ids)]
+                ids += [key & ID_MASK for key in keys]
+        return ids
 
     def dump(self) -> dict[str, Any]:
         """Return all timers, as strings of little-endian 64-bit numbers.

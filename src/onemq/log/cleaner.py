@@ -8,7 +8,7 @@ from onemq.log.cleaning import CleanedSegment, KeepRecord, last_by_key, rewrite
 from onemq.log.commit import Background, run
 from onemq.log.disk import Disk, File
 from onemq.log.records import BatchHeader
-from onemq.log.segment import Segment, scan_file
+from onemq.log.segment import Scanned, Segment, scan_file
 
 Choose = Callable[[], KeepRecord]
 """Called in the background: finds out which records stay."""
@@ -22,6 +22,7 @@ class Cleaner:
     def __init__(self, disk: Disk, background: Background | None) -> None:
         self._disk = disk
         self._background = background
+        self._rest = background.rest if background is not None else _go_on
         self._running: set[tuple[int, int]] = set()
 
     def start(self, place: tuple[int, int], closed: list[Segment], choose: Choose, then: Cleaned) -> bool:
@@ -33,7 +34,7 @@ class Cleaner:
 
         def work() -> None:
             keep = choose()
-            cleaned.extend(each for segment in closed if (each := rewrite(self._disk, segment, keep)))
+            cleaned.extend(each for segment in closed if (each := rewrite(self._disk, segment, keep, self._rest)))
 
         def finish(problem: BaseException | None) -> None:
             self._running.discard(place)
@@ -54,9 +55,14 @@ class Cleaner:
             try:
                 if unsynced:  # a record must not go in favour of one that a power cut takes
                     self._sync(file, path)
-                yield ((header, data, at) for _, header, data, at in scan_file(file, path, 0, size))
+                yield self._batches(scan_file(file, path, 0, size))
             finally:
                 file.close()
+
+    def _batches(self, scan: Iterator[Scanned]) -> Iterator[tuple[BatchHeader, bytes, int]]:
+        for _, header, data, at in scan:
+            self._rest()
+            yield header, data, at
 
     def _sync(self, file: File, path: str) -> None:
         try:
@@ -66,3 +72,7 @@ class Cleaner:
             raise ReadOnly(
                 f"syncing {path} failed ({problem}); nothing more is acknowledged: check the disk, then restart OneMQ"
             ) from None
+
+
+def _go_on() -> None:
+    """Nobody is kept waiting."""

@@ -33,11 +33,13 @@ class CleanedSegment(NamedTuple):
     meta: list[int]
 
 
-def rewrite(disk: Disk, segment: Segment, keep: KeepRecord) -> CleanedSegment | None:
-    """Writes and syncs the new file; None if every record stays. Raises `Corrupt` and OSError."""
+def rewrite(
+    disk: Disk, segment: Segment, keep: KeepRecord, rest: Callable[[], None] = lambda: None
+) -> CleanedSegment | None:
+    """Writes and syncs the new file; None if every record stays. Rests after each batch. Raises `Corrupt`, OSError."""
     path = _next_generation(segment.path)
     try:
-        size = _write_anew(disk, segment, path, keep)
+        size = _write_anew(disk, segment, path, keep, rest)
     except (OSError, OneMQError):
         with suppress(OSError):  # a full disk needs the space back; the first error is the one to tell
             disk.remove(path)
@@ -51,14 +53,14 @@ def rewrite(disk: Disk, segment: Segment, keep: KeepRecord) -> CleanedSegment | 
     return CleanedSegment(segment, segment.base, path, meta)
 
 
-def _write_anew(disk: Disk, segment: Segment, path: str, keep: KeepRecord) -> int:
+def _write_anew(disk: Disk, segment: Segment, path: str, keep: KeepRecord, rest: Callable[[], None]) -> int:
     source = disk.open(segment.path, read_only=True)
     try:
         target = disk.open(path, create=True)
         try:
             if target.size():
                 target.truncate(0)
-            size = _copy(source, target, segment, keep)
+            size = _copy(source, target, segment, keep, rest)
             target.sync()
         finally:
             target.close()
@@ -67,10 +69,11 @@ def _write_anew(disk: Disk, segment: Segment, path: str, keep: KeepRecord) -> in
     return size
 
 
-def _copy(source: File, target: File, segment: Segment, keep: KeepRecord) -> int:
+def _copy(source: File, target: File, segment: Segment, keep: KeepRecord, rest: Callable[[], None]) -> int:
     size = waiting_bytes = 0
     waiting: list[bytes] = []
     for _, header, data, at in scan_file(source, segment.path, 0, segment.size, (segment.base, segment.end)):
+        rest()
         batch = thin(data, at, header, keep)
         if batch:
             waiting.append(batch)

@@ -23,6 +23,9 @@ class Background(Protocol):
     def run(self, work: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
         """Runs `work` off the caller's thread and calls `then` on the caller's thread afterwards."""
 
+    def rest(self) -> None:
+        """Called by long work every now and then: pauses it where it would keep the caller's thread waiting."""
+
 
 def run(
     background: Background | None, work: Callable[[], None], then: Callable[[BaseException | None], None]

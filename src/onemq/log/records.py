@@ -108,11 +108,15 @@ _KEYLESS = [b"\x01" + size for size in _SMALL]
 
 def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes:
     """The header block of a record, to be given to `BatchBuilder.add`."""
-    parts = [varint(len(headers))]
+    parts = [_length(len(headers))]
     for name, value in headers:
-        parts += (varint(len(name)), name)
-        parts += (b"\x01",) if value is None else (varint(len(value)), value)
+        parts += (_length(len(name)), name)
+        parts += (b"\x01",) if value is None else (_length(len(value)), value)
     return b"".join(parts)
+
+
+def _length(number: int) -> bytes:
+    return _SMALL[number] if number < _SMALL_END else varint(number)
 
 
 def with_header(block: bytes, name: bytes, value: bytes) -> bytes:
@@ -195,9 +199,9 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     return BatchHeader._make(HEADER.unpack_from(data, position))
 
 
-def read_extent(data: Buffer) -> tuple[int, int, int, int]:
+def read_extent(data: Buffer, position: int = 0) -> tuple[int, int, int, int]:
     """(base offset, next offset, base timestamp, maximum timestamp): what placing a batch needs, quickly."""
-    base_offset, last_offset_delta, base_ms, max_ms = _EXTENT.unpack_from(data)
+    base_offset, last_offset_delta, base_ms, max_ms = _EXTENT.unpack_from(data, position)
     return base_offset, base_offset + last_offset_delta + 1, base_ms, max_ms
 
 
@@ -279,7 +283,7 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
         data = DECOMPRESSORS[compression](bytes(data[position:end]))
         position, end = 0, len(data)
     try:
-        records, position = _decode_records(data, position, header)
+        records, position = _decode_records(data, position, header, header.record_count)
     except IndexError:
         position = -1
     if position != end:
@@ -289,14 +293,30 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
 
 def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
     """The record of one offset, without decoding the others where that can be avoided."""
-    return next(iter(decode_some(data, position, header, [offset])), None)
+    place = offset - header.base_offset
+    if not _is_dense(header):
+        return next((record for record in decode(data, position, header) if record[0] == offset), None)
+    if not 0 <= place < header.record_count:
+        return None
+    end = position + header.size
+    try:
+        record, at = _decode_one(data, _skip_records(data, position + HEADER_BYTES, place), header)
+    except IndexError:
+        at = end + 1
+    if at > end:
+        raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
+    return record
+
+
+def _is_dense(header: BatchHeader) -> bool:
+    """Whether the records of a batch can be counted off: none is missing, and they are not compressed."""
+    return header.record_count == header.last_offset_delta + 1 and not header.attributes & COMPRESSION_MASK
 
 
 def decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
     """The records of ascending offsets within the batch, without decoding the others where that can be avoided.
     Those that are not there are left out."""
-    dense = header.record_count == header.last_offset_delta + 1 and not header.attributes & COMPRESSION_MASK
-    if not dense or header.record_count < 8:
+    if not _is_dense(header) or header.record_count < 8:
         wanted = set(offsets)
         return [record for record in decode(data, position, header) if record[0] in wanted]
     found: list[Record] = []
@@ -306,7 +326,7 @@ def decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[i
             at = _skip_records(data, at, offsets[len(found)] - place)
             count = _run_length(offsets, len(found))
             place = offsets[len(found)] + count
-            records, at = _decode_records(data, at, header._replace(record_count=count))
+            records, at = _decode_records(data, at, header, count)
             found += records
     except IndexError:
         at = end + 1
@@ -354,16 +374,31 @@ def _run_length(offsets: list[int], place: int) -> int:
     return end - place
 
 
-def _decode_records(data: bytes, position: int, header: BatchHeader) -> tuple[list[Record], int]:
-    """The records from a position on. Paid for every message that is read: hence numbers of one and two bytes, which
-    nearly all are, are read in place, and a record that looks like the one before it is not taken apart."""
+def _decode_one(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+    """The record at a position, and where the next one begins."""
+    length, position = _read_varint(data, position)
+    end = position + length
+    timestamp_delta, position = _read_varint(data, position + 1)
+    delta, position = _read_varint(data, position)
+    key, position = _read_bytes(data, position)
+    value, position = _read_bytes(data, position)
+    headers, position = _read_headers(data, position)
+    if position != end:
+        raise IndexError
+    stamped = header.attributes & STAMPED
+    timestamp = header.max_timestamp_ms if stamped else header.base_timestamp_ms + timestamp_delta
+    return (header.base_offset + delta, timestamp, key, value, headers), end
+
+
+def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) -> tuple[list[Record], int]:
+    """So many records from a position on. Paid for every message that is read: hence numbers of one and two bytes,
+    which nearly all are, are read in place, and a record that looks like the one before it is not taken apart."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp_ms
     is_stamped = header.attributes & STAMPED
     if is_stamped:
         base_timestamp = header.max_timestamp_ms
     size = len(data)
     records: list[Record] = []
-    left = header.record_count
     while left > 0:
         start = position
         length = data[position]

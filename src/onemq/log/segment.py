@@ -26,6 +26,7 @@ from onemq.log.records import (
     batch_size,
     decode,
     is_sound,
+    read_extent,
     read_header,
 )
 from onemq.log.salvage import Place, first_unsound, next_sound
@@ -148,6 +149,10 @@ class Segment:
             raise Corrupt(f"{self.path} cannot be read ({problem}): check the disk", self.end, offset) from None
 
     def _read(self, offset: int, bytes_max: int) -> bytes:
+        if bytes_max <= HEADER_BYTES:
+            batch = self._read_one(offset)
+            if batch:
+                return batch
         place = self._find(offset)
         while place[0] < self.size:
             data = self._read_at(place[0], bytes_max)
@@ -158,6 +163,24 @@ class Segment:
             if offset < following[1]:
                 raise self._damaged(place, offset)
             place = self._find_from(following, offset)  # the damaged batch only seemed to cover the offset
+        return b""
+
+    def _read_one(self, offset: int) -> bytes:
+        """The batch that holds an offset, by one read; nothing where anything about it is unusual."""
+        position, relative_offset = self.index.before_offset(offset - self.base)
+        data = self.content.read(position, min(2 * self._interval_bytes, self.size - position))
+        at, lowest, end = 0, self.base + relative_offset, len(data)
+        while at + HEADER_BYTES <= end:
+            base_offset, next_offset, _, _ = read_extent(data, at)
+            after = at + batch_size(data, at)
+            if not lowest <= base_offset < next_offset or not at + HEADER_BYTES <= after <= end:
+                break
+            if next_offset > offset:
+                ends = (lowest + next_offset - base_offset, next_offset)
+                following = data[after : after + OFFSET_BYTES]
+                sound = base_offset <= offset and is_sound(data, at, read_header(data, at))
+                return data[at:after] if sound and self._is_borne_out(following, position + after, ends) else b""
+            at, lowest = after, next_offset
         return b""
 
     def _read_at(self, position: int, bytes_max: int) -> bytes:
@@ -239,7 +262,7 @@ class Segment:
             if len(data) < HEADER_BYTES:
                 return self._pass_over(start, offset)
             header = read_header(data, at)
-            if header.magic != MAGIC or header.length <= 0 or header.base_offset < lowest:
+            if header.magic != MAGIC or header.length <= 0 or not lowest <= header.base_offset < header.next_offset:
                 return self._pass_over(start, offset)
             if header.next_offset > offset:
                 return (position + at, lowest), True

@@ -1,11 +1,16 @@
 """Threads for work that blocks: syncing, checkpoints, compaction. Results come back to the loop's thread."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 THREADS = 4
 """So that a long compaction does not keep a sync waiting."""
+_WORK_SECONDS = 0.001
+_RESTS_PER_WORK = 4
+"""Long work takes a fifth of the time: Python runs one thread at a time, and the loop has to answer."""
 
 
 class BackgroundThreads:
@@ -15,6 +20,8 @@ class BackgroundThreads:
         self._loop = loop
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="onemq")
         self._running = 0
+        self._own = threading.local()
+        self._awaited = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -28,6 +35,14 @@ class BackgroundThreads:
         self._idle.clear()
         self._threads.submit(work).add_done_callback(hand_back)
 
+    def rest(self) -> None:
+        """Sleeps, if this thread has worked for a while and nobody waits for it to finish."""
+        began = getattr(self._own, "began", 0.0)
+        worked = time.perf_counter() - began
+        if worked >= _WORK_SECONDS and not self._awaited:
+            time.sleep(_RESTS_PER_WORK * min(worked, _WORK_SECONDS))
+            self._own.began = time.perf_counter()
+
     def _finish(self, then: Callable[[BaseException | None], None], problem: BaseException | None) -> None:
         self._running -= 1
         try:
@@ -38,7 +53,9 @@ class BackgroundThreads:
 
     async def idle(self) -> None:
         """Waits until nothing runs."""
+        self._awaited = True
         await self._idle.wait()
+        self._awaited = False
 
     def stop(self) -> None:
         """Ends the threads. Nothing can be run after it."""

@@ -33,9 +33,13 @@ class HeldBackground:
 
     def __init__(self) -> None:
         self.held: list[tuple[Callable[[], None], Callable[[BaseException | None], None]]] = []
+        self.rests = 0
 
     def run(self, work: Callable[[], None], then: Callable[[BaseException | None], None]) -> None:
         self.held.append((work, then))
+
+    def rest(self) -> None:
+        self.rests += 1
 
     def go(self) -> None:
         """Does the work that has waited longest."""

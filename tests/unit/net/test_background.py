@@ -60,3 +60,26 @@ def test_long_work_does_not_keep_other_work_waiting() -> None:
         threads.stop()
 
     asyncio.run(scenario())
+
+
+def test_long_work_rests_unless_somebody_waits_for_it() -> None:
+    async def scenario() -> None:
+        threads = BackgroundThreads(asyncio.get_running_loop())
+        waits, rested = threading.Event(), threading.Event()
+
+        def work() -> None:
+            threads.rest()
+            rested.set()
+            waits.wait()
+            for _ in range(1_000_000):
+                threads.rest()
+
+        threads.run(work, lambda problem: None)
+        await asyncio.to_thread(rested.wait)
+        idle = asyncio.ensure_future(threads.idle())
+        await asyncio.sleep(0)
+        waits.set()
+        await idle
+        threads.stop()
+
+    asyncio.run(scenario())
