@@ -355,14 +355,16 @@ def record_starts(data: bytes, position: int, count: int) -> list[int]:
 
 
 def _skip_records(data: bytes, position: int, count: int) -> int:
-    """The position after so many records."""
+    """The position after so many records. Nearly all have lengths of one or two bytes."""
     for _ in range(count):
         byte = data[position]
-        if byte > 0x7F:
+        if byte < 0x80:
+            position += 1 + (byte >> 1)
+        elif data[position + 1] < 0x80:
+            position += 2 + ((byte & 0x7F | data[position + 1] << 7) >> 1)
+        else:
             length, position = _read_varint(data, position)
             position += max(length, 0)
-        else:
-            position += 1 + (byte >> 1)
     return position
 
 
