@@ -38,8 +38,7 @@ demo: setup  ## an evening in a shop: a broker, services, kills, Spark, and book
 test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds
 	@scripts/system-packages
 	@scripts/node-client
-	JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
-	$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
+	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && BIN=$(BIN) SEEDS=$(SEEDS) JOBS=$(JOBS) scripts/test
 
 plain: setup  ## the unit tests with all modules as plain Python
 	ONEMQ_PLAIN=1 $(BIN)/python -m pytest -n $(JOBS) tests/unit
