@@ -45,7 +45,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_COMMIT      transaction                        its messages are to be moved
     HALF_MOVED       transaction, number of runs        these first ones of its messages are where they go
     HALF_END         transaction, committed, now
-    HALF_STAGE       transaction, producer group, offset, messages, size, topic, name, partition, ranked, next check, now
+    HALF_STAGE       transaction, producer group, offset, count, size, topic, name, partition, ranked, next check, now
     HALF_COMMIT_ALL  transactions, unit or nil, its number, now     all of them are to be moved, in this order
     COMMIT_UNIT      unit, now                          it was named again, with a number that is committed already
     SENT_ONCE        topic, digest of a key, until, partition or place, offset, now
