@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from onemq.core.core import Core
+from onemq.core.transaction import OpenTransaction
 from onemq.message import TRANSACTION, Record, header
 from tests.sim.records import keeps_all, records_of
 
@@ -38,9 +39,13 @@ class HalfCalls:
         """One random call."""
         self._random.choices([self._add, self._end, self._listen], [10, 5, 1])[0]()
 
+    def _list(self) -> list[OpenTransaction]:
+        """The open transactions of single messages."""
+        return [each for each in self._core.halves.list() if each.group in GROUPS]
+
     def _add(self) -> None:
         world, random = self._world, self._random
-        open_ones = [each for each in self._core.halves.list() if not each.committing]
+        open_ones = [each for each in self._list() if not each.committing]
         for _ in range(random.choice([1, 1, 4])):
             topic = world.any_topic()
             if topic is None:
@@ -57,7 +62,7 @@ class HalfCalls:
         self._added.setdefault(name, []).append((body, topic_id, self._world.turn + 1))
 
     def _end(self) -> None:
-        names = [each.name for each in self._core.halves.list()] + list(self._ended)[-2:]
+        names = [each.name for each in self._list()] + list(self._ended)[-2:]
         if names:
             self._decide(self._random.choice(names))
 
@@ -98,7 +103,7 @@ class HalfCalls:
 
     def check_recovered(self) -> None:
         """What is open is what was added and not ended."""
-        open_ones = {each.name: each for each in self._core.halves.list()}
+        open_ones = {each.name: each for each in self._list()}
         for name, added in self._added.items():
             if name in open_ones:
                 assert open_ones[name].messages == len(added)

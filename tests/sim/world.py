@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from onemq.core import housekeeping, ranking
+from onemq.core import commits, housekeeping, ranking
 from onemq.core.admission import EXPIRED
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
@@ -39,6 +39,7 @@ from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_search
+from tests.sim.staged import StagedCalls, is_staged
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 from tests.sim.trace import Acknowledged
 
@@ -46,6 +47,8 @@ DAY_MS = 24 * 3600 * 1000
 Soon.least = 2
 housekeeping.CLEAN_MESSAGES_MIN = 5
 ranking.LANE_MESSAGES_KEPT = 5
+commits.TURN_BYTES_MAX = 4_000
+commits.COMMIT_TURN_BYTES = 1_000
 
 
 class Later:
@@ -123,6 +126,7 @@ class World:
         """Messages that a restart may take."""
         self.handed = Handed(self)
         self.halves = HalfCalls(self)
+        self.staged = StagedCalls(self)
         self.dead = DeadCalls(self)
         self.acknowledged = Acknowledged()
         self.repeats = RepeatCalls(self)
@@ -239,6 +243,7 @@ class World:
         last = self.history[-1]
         self.core.groups.release_all()
         self.core.waiting.release_all()
+        self.core.halves.commits.release_all()
         self.core._build()
         self.handed.begin()
         self.core.restore(self.now_ms)
@@ -313,8 +318,8 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3],
+             self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call, self.staged.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 8],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -579,6 +584,7 @@ class World:
         self.check_messages()
         self.streams.check_recovered()
         self.halves.check_recovered()
+        self.staged.check_recovered()
         self.repeats.check_recovered()
 
     def forget_after(self, number: int) -> None:
@@ -590,6 +596,7 @@ class World:
         self.handout.forget_after(number)
         self.handed.forget_after(number)
         self.halves.forget_after(number)
+        self.staged.forget_after(number)
         self.acknowledged.forget_after(number)
         self.repeats.forget_after(number)
 
@@ -635,6 +642,7 @@ class World:
                 assert gone, f"{topic.name} offset {offset} was acknowledged and is lost"
         for offset, record in found.items():
             moved = header(record[4], DUE) is not None or header(record[4], TRANSACTION) is not None
+            moved = moved or is_staged(record[3])
             assert moved or offset in expected, f"{topic.name} offset {offset} was never sent"
 
     power_cut = False
@@ -680,6 +688,7 @@ class World:
             self.run_background()
         assert len(self.core.schedule) == 0, "timers did not fire"
         self.halves.finish()
+        self.staged.finish()
         self.repeats.finish()
         self._balance()
         self.handed.check_all_handed()
