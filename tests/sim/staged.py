@@ -66,7 +66,7 @@ class StagedCalls:
     def call(self) -> None:
         """One random call."""
         calls = [self._stage, self._commit, self._commit_again, self._roll_back, self._roll_back_prefix]
-        self._random.choices(calls, [20, 6, 2, 1, 1])[0]()
+        self._random.choices(calls, [12, 8, 2, 1, 1])[0]()
 
     def _open(self) -> list[str]:
         return [each.name for each in self._core.halves.list() if each.group == GROUP and not each.committing]

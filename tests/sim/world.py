@@ -319,7 +319,7 @@ class World:
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
              self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call, self.staged.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 8],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 10],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()

@@ -77,6 +77,14 @@ class BitmapAgainstSet(RuleBasedStateMachine):
                 assert self.bitmap.mark(id) is (id in self.live)
                 self.live.discard(id)
 
+    @rule(distance=distances, count=counts)
+    def mark_between(self, distance: int, count: int) -> None:
+        first = max(self.bitmap.low + distance, self.start)
+        end = min(first + count, self.end)
+        if first < end:
+            self.bitmap.mark_between(first, end)
+            self.live -= set(range(first, end))
+
     @rule(distance=distances)
     def mark_below(self, distance: int) -> None:
         end = min(self.bitmap.low + distance, self.end)
