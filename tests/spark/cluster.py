@@ -47,8 +47,7 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The process numbers of the executors that run now: the children of the workers (Linux)."""
-        workers = {each.pid for each in self._processes[1:]}
-        return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and _parent(each) in workers]
+        return children({each.pid for each in self._processes[1:]})
 
     def kill_executor(self) -> int:
         """SIGKILL to one executor, when there is one; its number."""
@@ -107,6 +106,11 @@ class Cluster:
                 each.wait()
         for log in self._files:
             log.close()
+
+
+def children(parents: set[int]) -> list[int]:
+    """The processes that these have started (Linux)."""
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and _parent(each) in parents]
 
 
 def _parent(process: Path) -> int:
