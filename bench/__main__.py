@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from bench import append, connections, delayed, filter, resp, restart, sdk
+from bench import append, connections, delayed, filter, resp, restart, sdk, spark
 from bench.report import Result, machine, show, write
 from onemq.cli.serve import GC_THRESHOLDS
 
@@ -22,6 +22,7 @@ BENCHES: dict[str, Callable[[str | None, bool], Iterator[Result]]] = {
     "sdk": sdk.compare,
     "delayed": delayed.delayed,
     "redis": resp.compare,
+    "spark": spark.spark,
 }
 
 

@@ -87,6 +87,8 @@ def _both(beside: dict[str, float]) -> list[str]:
         return [f"{beside['ours_mb']:,.1f} MB", f"{beside['redis_mb']:,.1f} MB"]
     if not beside:
         return []
+    if "broker_us" in beside:
+        return ["", "", "", "", ", ".join(f"{name.removesuffix('_us')} {us:.2g}" for name, us in beside.items())]
     rates = [f"{_number(beside[name])}/s" if name in beside else "" for name in ("ours_rate", "redis_rate")]
     return [*rates, *(_pair(beside, name) for name in ("p50_ms", "p99_ms", "cpu_us"))]
 

@@ -4,13 +4,14 @@ Broker, Java and the Python workers share the machine, as they do on a laptop. B
 took of the processors for a row, which a busy machine changes less than the rate.
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.processors import used
 from bench.report import Result
 from onemq.pipelines.session import session
 from tests.process import Serve
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 ROWS, QUICK_ROWS, BODY_BYTES = 2_000_000, 50_000, 200
 PARTITIONS, TASKS = 4, 8
 TARGET_ROWS_PER_SECOND = 150_000
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def write(parent: str | None, quick: bool) -> Iterator[Result]:
@@ -32,10 +32,13 @@ def write(parent: str | None, quick: bool) -> Iterator[Result]:
         serve.wait_until_serving()
         servers = f"127.0.0.1:{serve.port}"
         _write(_frame(spark, QUICK_ROWS), servers, "warm")
-        yield _measured(serve, rows, lambda: _write(_frame(spark, rows), servers, "batch"), "spark write, batch")
+        target = TARGET_ROWS_PER_SECOND
+        work = partial(_write, _frame(spark, rows), servers, "batch")
+        yield measured(serve, rows, work, "spark write, batch", target)
         source = str(Path(folder) / "rows")
         _frame(spark, rows).write.parquet(source)
-        yield _measured(serve, rows, lambda: _stream(spark, source, servers, folder), "spark write, stream")
+        work = partial(_stream, spark, source, servers, folder)
+        yield measured(serve, rows, work, "spark write, stream", target)
         for topic in ("batch", "stream"):
             assert f"messages\r\n:{rows}\r\n".encode() in serve.command(f"MQ.TOPIC INFO {topic}"), topic
     spark.stop()
@@ -60,39 +63,10 @@ def _stream(spark: "SparkSession", source: str, servers: str, folder: str) -> No
     query.awaitTermination()
 
 
-def _measured(serve: Serve, rows: int, work: Callable[[], None], name: str) -> Result:
-    before, begun = _used(serve.pid), time.monotonic()
+def measured(serve: Serve, rows: int, work: Callable[[], None], name: str, target: float | None) -> Result:
+    """Rows a second, and what a row takes of the processors."""
+    before, begun = used(serve.pid), time.monotonic()
     work()
     seconds = time.monotonic() - begun
-    used = {who: (now - before.get(who, 0.0)) / rows * 1e6 for who, now in _used(serve.pid).items()}
-    return Result(name, rows / seconds, "rows/s", TARGET_ROWS_PER_SECOND, beside=used)
-
-
-def _used(broker: int) -> dict[str, float]:
-    """Processor seconds of the broker, and of Java and Python below this process."""
-    parents, used = {}, {}
-    for each in Path("/proc").iterdir():
-        try:
-            name, fields = _stat(each)
-        except (OSError, ValueError, IndexError):
-            continue
-        parents[int(each.name)] = int(fields[1])
-        used[int(each.name)] = (name, sum(map(int, fields[11:15])) / _TICKS)  # with children that have ended
-    sums = {"broker_us": used[broker][1], "java_us": 0.0, "python_us": 0.0}
-    for process, (name, seconds) in used.items():
-        if process != broker and _is_below(process, os.getpid(), parents):
-            sums["java_us" if name == "java" else "python_us"] += seconds
-    return sums
-
-
-def _stat(process: Path) -> tuple[str, list[str]]:
-    head, _, rest = (process / "stat").read_text().rpartition(")")
-    return head.partition("(")[2], rest.split()
-
-
-def _is_below(process: int, top: int, parents: dict[int, int]) -> bool:
-    while process in parents:
-        process = parents[process]
-        if process == top:
-            return True
-    return False
+    taken = {who: (now - before.get(who, 0.0)) / rows * 1e6 for who, now in used(serve.pid).items()}
+    return Result(name, rows / seconds, "rows/s", target, beside=taken)
