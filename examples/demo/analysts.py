@@ -25,6 +25,11 @@ from onemq.cli.main import app
 from onemq.pipelines.session import check_installed, session
 
 MINUTES_TOPIC = "orders-per-minute"
+SMALL = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Settings for short work on a small machine: Java compiles quickly rather than well."""
 LATEST = "2m"
 """Longer than orders are under way: windows wait so long before they are closed."""
 
@@ -59,7 +64,7 @@ class Analysts:
         self._story.act("Spark looks at the same topics")
         begun = time.perf_counter()
         with _stderr_to(self._folder / "spark.log"):
-            self._spark = session(None, "OneMQ demo", {"spark.sql.shuffle.partitions": "2"})
+            self._spark = session(None, "OneMQ demo", SMALL)
         self._story.say(f"Spark {self._spark.version} is there after {time.perf_counter() - begun:.0f} s.")
 
     def stop(self) -> None:
