@@ -76,6 +76,7 @@ _HANDLERS: Mapping[str, Handler] = {
     "group alter": groups.alter,
     "group info": groups.info,
     "group list": groups.list_,
+    "group backlog": groups.backlog,
     "group seek": groups.seek,
     "group mark": groups.mark,
     "group reset": groups.reset,

@@ -44,6 +44,7 @@ group create ; -4 ; write ; 2 ; topic group [FROM start=(FIRST | LAST | OFFSET o
 group alter ; -5 ; write ; 2 ; topic group [RETRY retry=(LADDER | backoff={BACKOFF first factor:double most times} | none={NONE [times:integer]})] [DEAD dead-topic] [LEASE duration] [FILTER filter] [ORDER order=(NONE | PARTITION | KEY)] [ASSIGN assign=(NONE | AVERAGE | CIRCLE | CONFIG | ROOM | HASH)] [ONCE once=(KEY | ID | HEADER header | NONE)] [WITHIN duration] ; Change the settings of a group ; MQ.GROUP ALTER orders points LEASE 30s
 group info ; 4 ; readonly ; 2 ; topic group ; Show the settings of a group, how far it is behind, and who its members are ; MQ.GROUP INFO orders points
 group list ; 3 ; readonly ; 2 ; topic ; List the groups of a topic ; MQ.GROUP LIST orders
+group backlog ; -5 ; readonly ; 2 ; topic group partition:integer [FROM offset:integer] ; Show what a group has not acknowledged in a partition, as ranges of offsets ; MQ.GROUP BACKLOG orders points 0
 group seek ; -5 ; write ; 2 ; topic group start=(FIRST | LAST | OFFSET offset:integer | TIME time) [PARTITION partition:integer] ; Make a group go on elsewhere ; MQ.GROUP SEEK orders points TIME 2026-11-16T08:00:00Z
 group mark ; -6 ; write ; 2 ; topic group position={partition:integer offset:integer} ... ; Tell how far a reader is that keeps its own place: what lies before is acknowledged ; MQ.GROUP MARK orders archive 0 42
 group reset ; 4 ; write ; 2 ; topic group ; Make a group begin with the first message again ; MQ.GROUP RESET orders points

@@ -3,14 +3,16 @@
 from typing import TYPE_CHECKING
 
 from onemq.core import marking
+from onemq.core.backlog import backlog as backlog_of
 from onemq.core.group import Cursor, Group
 from onemq.core.start import FIRST, Start, positions
 from onemq.core.topics import Topic
-from onemq.errors import OneMQError
+from onemq.errors import InvalidArgument, OneMQError
+from onemq.limits import MQ_COUNT_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, text_of
 from onemq.protocols.resp.mq.group_settings import facts_of, settings_of, start_of
-from onemq.protocols.resp.mq.messages import map_reply, optional_text
+from onemq.protocols.resp.mq.messages import map_reply, optional_integer, optional_text
 from onemq.protocols.resp.mq.places import (
     default_group_config,
     existing_group,
@@ -151,6 +153,28 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
             map_reply(form, _cursor_facts(cursor) | {"member": optional_text(form, _owner(group, cursor))})
             for cursor in group.cursors
         ]),
+    })  # fmt: skip
+
+
+def backlog(session: "RespSession", request: list[bytes]) -> bytes:
+    words = Words(request, 4, "MQ.GROUP BACKLOG")
+    number, first = words.integer("the partition"), 0
+    while words:
+        match words.option():
+            case "FROM":
+                first = words.integer("FROM")
+            case other:
+                raise words.unknown(other)
+    group = existing_group(session, request[2], request[3])
+    if not 0 <= number < len(group.cursors):
+        raise InvalidArgument(f"topic {group.topic.name!r} has no partition {number}")
+    cursor = group.cursors[number]
+    runs, further = backlog_of(cursor, first, MQ_COUNT_MAX)
+    return map_reply(session.replies, {
+        "partition": replies.integer(number),
+        "end": replies.integer(cursor.partition.end),
+        "ranges": replies.array([replies.integer(offset) for run in runs for offset in run]),
+        "next": optional_integer(session.replies, further),
     })  # fmt: skip
 
 
