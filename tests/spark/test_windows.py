@@ -36,8 +36,12 @@ def run(plan: Plan, steps: list[tuple[DataFrame, int, int]]) -> tuple[list[Any],
 
 
 def test_tumbling_windows_are_merged_over_batches_and_closed_by_the_watermark(spark: SparkSession) -> None:
-    plan = Plan(Shape(10_000, 10_000), "at", ["who"], [parse_aggregate(f"{f}(n)") for f in ("sum", "avg", "min", "max")])
-    first = messages(spark, [{"at": 1, "who": "a", "n": 1}, {"at": 9, "who": "a", "n": 5}, {"at": 12, "who": "b", "n": 2}])
+    plan = Plan(
+        Shape(10_000, 10_000), "at", ["who"], [parse_aggregate(f"{f}(n)") for f in ("sum", "avg", "min", "max")]
+    )
+    first = messages(
+        spark, [{"at": 1, "who": "a", "n": 1}, {"at": 9, "who": "a", "n": 5}, {"at": 12, "who": "b", "n": 2}]
+    )
     second = messages(spark, [{"at": 2, "who": "a"}, {"at": 8, "who": "b", "n": "x"}, {"at": 25, "who": "b", "n": 7}])
     third = messages(spark, [{"at": 9, "who": "a", "n": 1}, {"at": 13, "who": "b", "n": 4}])
     closed, late, still_open = run(plan, [(first, NEVER_MS, 7_000), (second, 7_000, 10_000), (third, 10_000, 20_000)])
@@ -61,7 +65,9 @@ def test_a_message_may_be_late_for_one_sliding_window_and_in_time_for_the_next(s
 
 def test_sessions_grow_meet_and_end_after_a_gap(spark: SparkSession) -> None:
     plan = Plan(Shape(gap_ms=10_000), "at", ["who"])
-    first = messages(spark, [{"at": 0, "who": "a"}, {"at": 5, "who": "a"}, {"at": 25, "who": "a"}, {"at": 5, "who": "b"}])
+    first = messages(
+        spark, [{"at": 0, "who": "a"}, {"at": 5, "who": "a"}, {"at": 25, "who": "a"}, {"at": 5, "who": "b"}]
+    )
     second = messages(spark, [{"at": 15, "who": "a"}, {"at": 60, "who": "a"}])
     third = messages(spark, [{"at": 1, "who": "b"}, {"at": 3, "who": "a"}, {"at": 55, "who": "a"}])
     closed, late, still_open = run(plan, [(first, NEVER_MS, 12_000), (second, 12_000, 45_000), (third, 45_000, 45_000)])

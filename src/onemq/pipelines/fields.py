@@ -90,8 +90,3 @@ def names_of(texts: list[str], taken: tuple[str, ...] = ()) -> list[str]:
             name += "_"
         names.append(name)
     return names
-
-
-def needs_headers(texts: list[str]) -> bool:
-    """Whether the source must be asked for headers."""
-    return any(text.startswith(HEADER) for text in texts)

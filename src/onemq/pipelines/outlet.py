@@ -17,8 +17,6 @@ TOPIC = "topic:"
 CONSOLE = "console"
 CONSOLE_ROWS = 100
 """So many rows of a batch are printed."""
-MESSAGE = ("value", "key", "tag", "headers", "partition", "topic")
-"""The columns that a message is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +27,13 @@ class Outlet:
     name: str
 
     def write(self, broker: Broker, rows: DataFrame, unit: str, number: int) -> None:
-        """Writes the rows of a batch. What was written under the same unit and number before is not written again
+        """Writes the rows of a batch; for a topic they are messages (`as_messages`, copies.py).
+
+        What was written under the same unit and number before is not written again
         (topics), or replaced (files)."""
         if self.kind == TOPIC:
-            messages = rows if "value" in rows.columns else as_messages(rows)
-            broker.write(messages, topic=self.name, unit=unit, unitNumber=number).save()
+            kind = {} if "headers" in rows.columns else {"contentType": "json"}
+            broker.write(rows, topic=self.name, unit=unit, unitNumber=number, **kind).save()
         elif self.kind == CONSOLE:
             show_rows([row.asDict(recursive=True) for row in rows.limit(CONSOLE_ROWS).collect()], rows.columns)
             sys.stdout.flush()
@@ -49,7 +49,7 @@ def parse_outlet(text: str) -> Outlet:
         return Outlet(CONSOLE, CONSOLE)
     if "/" in text:
         return Outlet("path", text.rstrip("/"))
-    raise InvalidArgument(f"{text!r} is no place to write to: topic:{text or 'NAME'}, console, or a path or URL with a /")
+    raise InvalidArgument(f"{text!r} is no place to write to: write topic:NAME, console, or a path or URL with a /")
 
 
 def as_messages(rows: DataFrame, key: list[str] | None = None) -> DataFrame:

@@ -16,7 +16,8 @@ import typer
 from onemq.errors import InvalidArgument
 from onemq.pipelines.batches import Batches, duration_ms
 from onemq.pipelines.broker import Broker, broker
-from onemq.pipelines.fields import needs_headers, time_ms
+from onemq.pipelines.copies import copied, header
+from onemq.pipelines.fields import time_ms
 from onemq.pipelines.options import (
     Conf,
     Interval,
@@ -71,10 +72,9 @@ def run(
     """Reads topics (with commas) from where the checkpoint stands, and writes each window when it is closed."""
     late = late or parse_outlet(f"{checkpoint.rstrip('/')}/late")
     rows = broker.read_stream(
-        spark, subscribe=topics, startingOffsets=starting, maxOffsetsPerTrigger=most, group=group,
-        includeHeaders=True if needs_headers([plan.time, *plan.by, *(each.field for each in plan.aggregates)]) else None,
-    ).load()  # fmt: skip
-    state = State(spark, f"{checkpoint.rstrip('/')}/windows", plan.schema)
+        spark, subscribe=topics, startingOffsets=starting, maxOffsetsPerTrigger=most, group=group, includeHeaders=True
+    ).load()
+    state = State(spark, f"{checkpoint.rstrip('/')}/windows", plan.schema, str(plan))
     work = _Work(broker, plan, Limits(delay_ms, ahead_ms), state, to, late)
     progress = Batches(rows, checkpoint, "window").run(work.batch, once, interval)
     facts = {"messages": progress.rows, "batches": progress.batches, "seconds": round(progress.seconds, 1)}
@@ -84,9 +84,7 @@ def run(
 class _Work:
     """One batch after the other."""
 
-    def __init__(
-        self, broker: Broker, plan: Plan, limits: Limits, state: State, to: Outlet, late: Outlet
-    ) -> None:
+    def __init__(self, broker: Broker, plan: Plan, limits: Limits, state: State, to: Outlet, late: Outlet) -> None:
         self._broker = broker
         self._plan = plan
         self._limits = limits
@@ -169,18 +167,7 @@ def _aside_messages(aside: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
 
     place = F.concat_ws("-", "topic", "partition", "offset")
-    told = [_header("late-reason", F.col("reason")), _header("late-from", place)]
-    kept = [F.col("headers")] if "headers" in aside.columns else []
-    return aside.select("value", "key", "tag", F.concat(*kept, F.array(*told)).alias("headers"))
-
-
-def _header(name: str, value: Any) -> Any:
-    from pyspark.sql import functions as F
-
-    return F.struct(F.lit(name).alias("key"), value.cast("binary").alias("value"))
-
-
-Duration = Annotated[str | None, typer.Option(metavar="DURATION")]
+    return copied(aside, header("late-reason", F.col("reason")), header("late-from", place))
 
 
 def command(
@@ -189,7 +176,7 @@ def command(
     time: Annotated[str, typer.Option(metavar="FIELD", help="The time in the message.")] = "@timestamp",
     size: Annotated[str | None, typer.Option(metavar="DURATION", help="Windows of this length: 1m, 1h.")] = None,
     slide: Annotated[str | None, typer.Option(metavar="DURATION", help="One begins so often; they overlap.")] = None,
-    gap: Annotated[str | None, typer.Option(metavar="DURATION", help="Sessions that end after so much silence.")] = None,
+    gap: Annotated[str | None, typer.Option(metavar="DURATION", help="Sessions, ended by so much silence.")] = None,
     by: Annotated[list[str] | None, typer.Option(metavar="FIELD", help="A result for each value of it.")] = None,
     aggregate: Annotated[
         list[str] | None, typer.Option(metavar="FUNCTION(FIELD)", help="sum, avg, min, max or count of a field.")

@@ -88,6 +88,10 @@ class Plan:
             (f"part{index}_{part}", part, each) for index, each in enumerate(aggregates) for part in each.parts
         ]
 
+    def __str__(self) -> str:
+        """The same for plans that compute the same."""
+        return " ".join([str(self.shape), self.time, *self.by, *map(str, self.aggregates)])
+
     @property
     def schema(self) -> StructType:
         """Of pieces."""
@@ -109,8 +113,10 @@ class Plan:
         closed. The late ones have the column `windows_missed`: a message may be too late for one sliding window and
         in time for the next.
         """
-        return self._split_sessions(messages, state, before_ms) if self.shape.is_session else self._split_fixed(
-            messages, state, before_ms
+        return (
+            self._split_sessions(messages, state, before_ms)
+            if self.shape.is_session
+            else self._split_fixed(messages, state, before_ms)
         )
 
     def merge(self, pieces: DataFrame) -> DataFrame:
@@ -170,7 +176,7 @@ class Plan:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        group = Window.partitionBy(*(self.groups or [F.lit(0)]))
+        group = Window.partitionBy(*self.groups) if self.groups else Window.partitionBy(F.lit(0))
         line = group.orderBy(*BOUNDS)
         reached = F.max("end_ms").over(line.rowsBetween(Window.unboundedPreceding, -1))
         begins = F.when(F.col("start_ms") <= reached, 0).otherwise(1)

@@ -1,0 +1,105 @@
+"""The books: for each business key what was sent and what became of it, as one DataFrame.
+
+    sent       how many different messages were sent
+    handled    how often it was handled
+    dead       how many dead letters there are
+    open       how many are not acknowledged yet, or were sent again and are under way
+
+| state | when |
+|---|---|
+| `lost` | sent, and nothing is known of it on the other side |
+| `handled` | handled, once or more often |
+| `dead` | not handled, and a dead letter |
+| `waiting` | not handled, and still to be: a group has it before it, or it was sent again |
+| `unexpected` | handled, and never sent |
+
+Beside its state a key may be `duplicated` (handled more often than sent), `repeated` (sent more than once) and
+`late` (out of order: handled after one that was sent later, of the same line).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+COUNTS = ("sent", "handled", "dead", "open")
+
+
+def balance(sent: DataFrame, handled: DataFrame, dead: DataFrame, still_open: DataFrame) -> DataFrame:
+    """The books: one row for each `identity`.
+
+    All four have the columns `identity`, `line`, `id`, `resent`, and the place `timestamp`, `topic`, `partition`,
+    `offset`; `dead` has `reason`, too. Messages of `sent` that were sent again count as open. Rows without an identity
+    are not counted here.
+    """
+    from pyspark.sql import functions as F
+
+    original, again = sent.where("resent IS NULL"), sent.where("resent IS NOT NULL")
+    parts = [
+        _entries(original, "sent", F.count_distinct("id")),
+        _entries(handled, "handled", F.count(F.lit(1))),
+        _entries(dead, "dead", F.count(F.lit(1)), F.min("reason").alias("reason")),
+        _entries(still_open.unionByName(again, allowMissingColumns=True), "open", F.count(F.lit(1))),
+    ]
+    books = parts[0]
+    for part in parts[1:]:
+        books = books.join(part, "identity", "full_outer")
+    books = books.withColumns({name: F.coalesce(name, F.lit(0)) for name in COUNTS})
+    return books.withColumns({
+        "state": _state(),
+        "duplicated": (F.col("handled") > F.greatest("sent", F.lit(1))) & (F.col("sent") > 0),
+        "repeated": F.col("sent") > 1,
+    })  # fmt: skip
+
+
+def with_order(books: DataFrame) -> DataFrame:
+    """The books with `late`: of messages on one line, those that were handled after one that was sent later."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    both = (F.col("sent") > 0) & (F.col("handled") > 0) & F.col("line").isNotNull()
+    line = Window.partitionBy(F.when(both, F.col("line")), both)
+    sent_place = F.row_number().over(line.orderBy("sent_at"))
+    before = line.orderBy("handled_at").rowsBetween(Window.unboundedPreceding, -1)
+    placed = books.withColumn("sent_place", sent_place)
+    return placed.withColumn(
+        "late", both & F.coalesce(F.max("sent_place").over(before) > F.col("sent_place"), F.lit(False))
+    )
+
+
+def _entries(rows: DataFrame, name: str, count: Column, *more: Column) -> DataFrame:
+    """How many rows each identity has, where the first one is, and when."""
+    from pyspark.sql import functions as F
+
+    place = F.struct("timestamp", "topic", "partition", "offset")
+    if name == "sent":
+        more = (*more, F.min_by("line", place).alias("line"))
+    known = rows.where("identity IS NOT NULL")
+    return known.groupBy("identity").agg(count.alias(name), F.min(place).alias(f"{name}_at"), *more)
+
+
+def _state() -> Column:
+    from pyspark.sql import functions as F
+
+    return (
+        F.when(F.col("sent") == 0, F.when(F.col("handled") > 0, "unexpected").otherwise("other"))
+        .when(F.col("handled") > 0, "handled")
+        .when(F.col("open") > 0, "waiting")
+        .when(F.col("dead") > 0, "dead")
+        .otherwise("lost")
+    )
+
+
+def totals(books: DataFrame) -> dict[str, int]:
+    """How many keys are in each state, and how many have what shall not be."""
+    from pyspark.sql import functions as F
+
+    states = ("handled", "dead", "waiting", "lost", "unexpected")
+    counts: dict[str, Column] = {"sent": F.count_if(F.col("sent") > 0)}
+    counts |= {state: F.count_if(F.col("state") == state) for state in states}
+    counts |= {"duplicated": F.count_if("duplicated"), "repeated": F.count_if("repeated")}
+    counts["out_of_order"] = F.count_if("late") if "late" in books.columns else F.lit(None)
+    row: Any = books.agg(*(count.alias(name) for name, count in counts.items())).first()
+    return {name: row[name] for name in counts}
