@@ -4,6 +4,8 @@ Everything before the end of the partition that is in none of them is acknowledg
 that are gone.
 """
 
+from itertools import pairwise
+
 from onemq.core.group import Cursor
 from onemq.core.lanes import Lanes
 
@@ -50,4 +52,4 @@ def _runs(offsets: list[int]) -> list[Run]:
 def _without(first: int, end: int, holes: list[int]) -> list[Run]:
     """The offsets from one to before another but for some of them, which are ascending."""
     edges = [first - 1, *holes, end]
-    return [(low + 1, high - 1) for low, high in zip(edges, edges[1:], strict=False) if high - low > 1]
+    return [(low + 1, high - 1) for low, high in pairwise(edges) if high - low > 1]
