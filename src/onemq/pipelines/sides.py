@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onemq.errors import InvalidArgument
+from onemq.pipelines.archived import read
 from onemq.pipelines.broker import Broker
 from onemq.pipelines.fields import field, header
+from onemq.pipelines.files import Files
+from onemq.pipelines.store import ABOUT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -129,7 +132,7 @@ class Sides:
     def _archive(self, side: Side) -> DataFrame:
         from pyspark.sql import functions as F
 
-        rows = self._spark.read.parquet(side.name)
+        rows = _archived(self._spark, side)
         missing = [name for name in ("value", *PLACE) if name not in rows.columns]
         if missing:
             raise InvalidArgument(f"{side} is no archive of messages: it has no column {', '.join(missing)}")
@@ -137,7 +140,7 @@ class Sides:
         rows = rows.withColumns(
             {name: F.lit(None).cast(kind) for name, kind in kinds.items() if name not in rows.columns}
         )
-        return self._named(rows if side.part is None else rows.where(F.col("topic") == side.part))
+        return self._named(rows)
 
     def _named(self, rows: DataFrame) -> DataFrame:
         """With the business key as `identity`, what is kept in order as `line`, and whether it was sent again."""
@@ -158,6 +161,16 @@ class Sides:
         from functools import reduce
 
         return reduce(lambda one, other: one & other, [field(each).isNull() for each in self._by])
+
+
+def _archived(spark: SparkSession, side: Side) -> DataFrame:
+    """The messages of an archive, or of any Parquet files that have such columns."""
+    from pyspark.sql import functions as F
+
+    if Files(spark, side.name).exists(ABOUT):
+        return read(spark, side.name, None if side.part is None else [side.part])
+    rows = spark.read.parquet(side.name)
+    return rows if side.part is None else rows.where(F.col("topic") == side.part)
 
 
 def ranges_of(spark: SparkSession, runs: Runs) -> tuple[DataFrame, Column]:
