@@ -78,7 +78,7 @@ def test_help_of_one_command(mq: Connection) -> None:
         "    Acknowledge messages: they are done.",
         "    e.g. MQ.ACK orders points 0:42 0:50-99",
     ]
-    assert len(mq("MQ.HELP GROUP")) == 3 * 8
+    assert len(mq("MQ.HELP GROUP")) == 3 * 9
     assert refused(mq("MQ.HELP nothing")) == "ERR there is no command MQ.NOTHING; MQ.HELP lists them"
 
 
