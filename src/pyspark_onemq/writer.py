@@ -16,6 +16,7 @@ The commit of a stream is a unit (query, batch): the broker does it once, also i
 batch. A batch write is one if it names a unit itself; else its transactions are enough, whose names are used once.
 """
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +28,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StringType, StructType
 
 from onemq.errors import InvalidArgument, OneMQError
-from pyspark_onemq.connection import Connection
+from pyspark_onemq.connection import Connection, Refused
 from pyspark_onemq.rows import by_topic, portions, rows_of
 from pyspark_onemq.sealing import Route, appends
 from pyspark_onemq.sink_schema import check_schema
@@ -38,6 +39,7 @@ COMMIT_PATIENCE_S = 600.0
 """How long the driver tries to commit: a commit may move much, and the broker may be restarted meanwhile."""
 STREAM_START_PATIENCE_S = 15.0
 """How long a stream that plans its next batch waits for a broker that is gone; the first batch does so, too."""
+_PAUSE_S = 0.2
 _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
@@ -170,9 +172,16 @@ def _is_done(connection: Connection, unit: Unit) -> bool:
 def _commit(connection: Connection, messages: Sequence[WriterCommitMessage | None], unit: Unit | None) -> None:
     """Commits what the tasks staged, in the order of Spark's partitions."""
     names = [name for each in messages if isinstance(each, Wrote) for name in each.transactions]
-    if names:
-        words = () if unit is None else ("UNIT", unit.name, unit.number)
-        connection.insist("MQ.TX", "COMMIT", *names, *words, patience_s=COMMIT_PATIENCE_S)
+    words = () if unit is None else ("UNIT", unit.name, unit.number)
+    give_up = time.monotonic() + COMMIT_PATIENCE_S
+    while names:
+        try:
+            connection.insist("MQ.TX", "COMMIT", *names, *words, patience_s=COMMIT_PATIENCE_S)
+            return
+        except Refused as refused:
+            if refused.word != "BUSY" or time.monotonic() >= give_up:
+                raise
+            time.sleep(_PAUSE_S)  # it was interrupted: the same commit again goes on with it
 
 
 def _roll_back(connection: Connection, prefix: str) -> None:
