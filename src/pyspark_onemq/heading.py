@@ -12,6 +12,7 @@ from onemq.message import (
     BORN,
     CONTENT_TYPE,
     CORRELATION,
+    DEAD,
     ENCODING,
     EXPIRES,
     ORDER_KEY,
@@ -21,8 +22,9 @@ from onemq.message import (
 )
 from pyspark_onemq.encoding import NO_HEADERS_COLUMN, binary_column, bounds, joined, sizes_of, varints, with_length
 
-SENDERS_OWN = frozenset((TAG, PRIORITY, EXPIRES, ORDER_KEY, REPLY_TO, CORRELATION, CONTENT_TYPE, ENCODING, BORN))
-"""Reserved headers that a sender may set: they come back unchanged when messages are copied from topic to topic."""
+SENDERS_OWN = frozenset((TAG, PRIORITY, EXPIRES, ORDER_KEY, REPLY_TO, CORRELATION, CONTENT_TYPE, ENCODING, BORN, DEAD))
+"""Reserved headers that a row may have: what a sender sets, and why a message is dead. They come back unchanged when
+messages are copied from topic to topic."""
 
 
 def blocks(tag: Any | None, headers: Any | None, content_type: str | None, rows: int) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 from onemq.log.records import decode, walk
 
 FILES, ROWS, KEYS = 5, 200, 11
-RUN_SECONDS_MAX = 240
+RUN_SECONDS_MAX = 600
 KILLS = int(os.environ.get("ONEMQ_SPARK_KILLS", "1"))
 """How often the driver is killed at a random time."""
 
