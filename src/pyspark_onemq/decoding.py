@@ -19,8 +19,9 @@ from onemq.message import (
     TARGET_PARTITION,
     TRANSACTION,
 )
+from pyspark_onemq.boundaries import Numbers
 from pyspark_onemq.gathering import as_text, gathered, identities, numbers, repeated
-from pyspark_onemq.scanning import Header, Numbers, Records, Slices, scan
+from pyspark_onemq.scanning import Header, Records, Slices, scan
 
 HIDDEN = (TAG, ID, STREAM_ID, DUE, SERIES_ID, TARGET, TARGET_ID, TARGET_PARTITION, PRODUCER_GROUP, TRANSACTION)
 """Headers that have a column of their own, or that the broker made for itself: the column headers is without them."""

@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pyspark_onemq.scanning import Numbers, Slices
+from pyspark_onemq.boundaries import Numbers
+from pyspark_onemq.scanning import Slices
 
 _HEX = np.frombuffer(b"".join(b"%04x" % number for number in range(1 << 16)), np.uint32)
 """Numbers of 16 bits as four hexadecimal digits."""

@@ -113,7 +113,7 @@ def runs(draw: st.DrawFn) -> list[Record]:
     key, size, headers = draw(st.none() | st.binary(max_size=70)), draw(st.none() | SIZES), draw(HEADERS)
     time_ms = draw(TIMES)
     value = None if size is None else b"v" * size
-    return [(0, time_ms, key, value, headers)] * draw(st.sampled_from([1, 2, 15, 16, 17, 70]))
+    return [(0, time_ms, key, value, headers)] * draw(st.sampled_from([1, 2, 31, 33, 70, 130]))
 
 
 @st.composite
@@ -142,7 +142,7 @@ def test_all_kinds_of_batches_give_the_same_as_one_record_after_the_other(data: 
         check(data, offsets[0] + first, offsets[0] + first + count)
 
 
-@pytest.mark.parametrize("count", [1, 15, 16, 63, 64, 65, 200, 10_000])
+@pytest.mark.parametrize("count", [1, 31, 63, 64, 127, 128, 129, 10_000])
 def test_records_of_one_size(count: int) -> None:
     check(sealed(plain(count, 20)) + sealed(plain(3, 200, first=count)))
 
@@ -156,6 +156,21 @@ def test_records_of_many_sizes() -> None:
 def test_sizes_that_change_after_a_run() -> None:
     rows = plain(100, 10) + plain(1, 11, first=100) + plain(100, 10, first=101) + plain(40, 200, first=201)
     check(sealed(rows))
+
+
+@pytest.mark.parametrize("count", [1, 2, 30, 100])
+@pytest.mark.parametrize("size", [5, 100, 9_000])
+def test_batches_that_look_like_each_other(count: int, size: int) -> None:
+    check(b"".join(sealed(plain(count, size, ((TAG, b"paid"),), first)) for first in range(0, 5 * count, count)))
+
+
+def test_batches_of_one_size_and_count_that_are_not_alike() -> None:
+    batches = []
+    for number, sizes in enumerate([(3, 4, 5), (5, 4, 3), (4, 4, 4), (3, 4, 5), (5, 4, 3)]):
+        rows = [(3 * number + place, TIME_MS, None, b"v" * size, ()) for place, size in enumerate(sizes)]
+        batches.append(sealed(rows))
+    assert len({len(batch) for batch in batches}) == 1
+    check(b"".join(batches))
 
 
 def test_nothing_at_all() -> None:
