@@ -32,7 +32,7 @@ native: $(STAMP)
 serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
 	$(BIN)/onemq serve $(ARGS)
 
-demo: setup  ## an evening in a shop: a broker, services, kills, Spark, and books that balance; options in ARGS
+demo: $(STAMP)  ## an evening in a shop: a broker, services, kills, Spark, and books that balance; options in ARGS
 	@if home=$$(scripts/java); then export JAVA_HOME="$$home"; fi; $(BIN)/python examples/demo $(ARGS)
 
 test: check  ## check, all tests, and the simulation over SEEDS=2000 seeds

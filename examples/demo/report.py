@@ -31,15 +31,13 @@ def books_table(books: Books) -> Table:
 
 
 def work_table(books: Books) -> Table:
-    """Who did it, and how often a second attempt was needed."""
+    """How orders were handled, and by whom."""
     table = Table(title="Who did the work")
-    for column in ("service", "instance", "handled", "of them after a retry", "taken over from the dead"):
-        table.add_column(column, justify="right" if column not in ("service", "instance") else "left")
+    for column in ("service", "after a retry", "taken over from the killed", "by instance"):
+        table.add_column(column, justify="left" if column in ("service", "by instance") else "right")
     for account in books.accounts:
-        shown = (account.service, f"{account.retried:,}", f"{account.claimed:,}")
-        for instance, count in account.by_instance.items():
-            table.add_row(shown[0], instance, f"{count:,}", shown[1], shown[2])
-            shown = ("", "", "")
+        instances = ", ".join(f"{name} {count:,}" for name, count in account.by_instance.items())
+        table.add_row(account.service, f"{account.retried:,}", f"{account.claimed:,}", instances)
     return table
 
 

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import pyspark_onemq
 from onemq.testing import broker
 from tests.docs.pipelines_page import Page
-
-pytestmark = pytest.mark.skipif(not hasattr(pyspark_onemq, "DefaultSource"), reason="the data source is not there yet")
 
 
 def call(words: list[str]) -> None:
