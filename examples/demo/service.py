@@ -20,7 +20,7 @@ import onemq
 
 RESULTS = {"points": "points", "push": "pushes"}
 """The topic into which a service writes what it has done."""
-RETRY = onemq.Backoff(first="300ms", factor=2, most="1s", times=4)
+RETRY = onemq.Backoff(first="300ms", factor=2, most="1s", times=6)
 BATCH = 200
 PREFETCH = 2 * BATCH
 Result = dict[str, object]
