@@ -22,7 +22,8 @@ $(STAMP): pyproject.toml requirements.lock
 	  echo "OneMQ needs Python 3.11 or newer, but $$python is: $$($$python --version 2>&1)." \
 	       "Name another one: make setup PYTHON=python3.12" >&2; exit 1; }; \
 	test -e $@ || { echo "building .venv"; $$python -m venv --clear .venv; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
+	  -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -37,7 +37,8 @@ def draw_flow(watch: Watch, path: Path) -> None:
 def draw_minutes(minutes: Mapping[datetime, int], closed: Mapping[datetime, int], path: Path) -> None:
     """Orders per minute, by the time in the order; with Spark's windows, if there are any, in colour."""
     figure, axes = pyplot.subplots(figsize=SIZE)
-    kinds = [("from the topic", minutes, COLOURS["sent"]), ("closed by Spark", closed, COLOURS["points"])]
+    rest = "open: late orders may come" if closed else "from the topic"
+    kinds = [(rest, minutes, COLOURS["sent"]), ("closed by Spark", closed, COLOURS["points"])]
     for label, counts, colour in kinds:
         if counts:
             axes.bar(list(counts), list(counts.values()), 0.8 / (24 * 60), align="edge", color=colour, label=label)
