@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 def used(broker: int) -> dict[str, float]:
     """Processor seconds of the broker, and of Java and Python below this process."""
     parents, used = {}, {}
-    for each in Path("/proc").iterdir():
+    for each in Path("/proc").glob("[0-9]*"):
         try:
             name, fields = _stat(each)
         except (OSError, ValueError, IndexError):

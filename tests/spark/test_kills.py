@@ -17,7 +17,7 @@ from tests.spark.archiver import OFFSETS_PER_BATCH
 from tests.spark.cluster import Cluster, children
 from tests.spark.source import send
 
-MESSAGES = 10 * OFFSETS_PER_BATCH
+MESSAGES = 7 * OFFSETS_PER_BATCH
 WAIT_SECONDS_MAX = 300
 
 
@@ -67,10 +67,10 @@ def test_a_stream_outlives_its_executor_its_broker_and_its_driver(
         with Archiver(cluster, broker.port, tmp_path, log) as driver:
             driver.wait_for_batch(0)
             cluster.kill_executor()
-            driver.wait_for_batch(2)
+            driver.wait_for_batch(1)
             broker.kill()
             with Serve(tmp_path / "data", port=broker.port) as restarted:
-                driver.wait_for_batch(5)
+                driver.wait_for_batch(3)
                 driver.kill()
                 with Archiver(cluster, broker.port, tmp_path, log) as second:
                     assert second.wait() == 0, (tmp_path / "driver.log").read_text()[-3000:]
