@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onemq.client.address import DEFAULT_PORT, parse_address
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+    from pyspark_onemq.connection import Connection
 
 FORMAT = "onemq"
 """The name of the data source, `pyspark_onemq`."""
@@ -48,8 +50,8 @@ class Broker:
         """A stream writer; give it a checkpointLocation."""
         return rows.writeStream.format(FORMAT).options(**self.options, **_texts(options))
 
-    def connect(self) -> Any:
-        """A connection for commands, `pyspark_onemq.connection.Connection`; close it."""
+    def connect(self) -> Connection:
+        """A connection for commands; close it."""
         from pyspark_onemq.connection import Connection
 
         return Connection(self.servers, self.user, self.password)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,7 +44,8 @@ class Progress:
         self.lag = lag_of(report)
 
     def __str__(self) -> str:
-        words = [f"{self.batches} batches", f"{self.rows:,} rows", f"{self.rows_per_second:,.0f} rows/s"]
+        batches = "batch" if self.batches == 1 else "batches"
+        words = [f"{self.batches} {batches}", f"{self.rows:,} rows", f"{self.rows_per_second:,.0f} rows/s"]
         return ", ".join([*words, *([] if self.lag is None else [f"lag {self.lag:,}"])])
 
 
@@ -63,7 +66,7 @@ def follow(query: StreamingQuery, what: str) -> Progress:
     """Shows the progress of a query until it ends, or is interrupted; then it is stopped."""
     progress, begun = Progress(), time.monotonic()
     try:
-        with shown(what) as show:
+        with _terminated_as_interrupted(), shown(what) as show:
             while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]
                 _take_all(progress, query)
                 show(str(progress))
@@ -84,6 +87,19 @@ def shown(what: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(what) as status:
         yield lambda text: status.update(f"{what}: {text}")
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends a query as Ctrl-C does; only the main thread may say so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def lag_of(report: dict[str, Any]) -> int | None:
@@ -125,12 +141,12 @@ def _did_something(report: dict[str, Any]) -> bool:
 
 
 def _lines(what: str) -> Callable[[str], None]:
-    last = time.monotonic()
+    last, told = time.monotonic(), ""
 
     def show(text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= LINE_SECONDS:
-            last = time.monotonic()
+        nonlocal last, told
+        if text != told and time.monotonic() - last >= LINE_SECONDS:
+            last, told = time.monotonic(), text
             print(f"{what}: {text}", file=sys.stderr, flush=True)
 
     return show

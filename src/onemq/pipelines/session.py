@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -43,6 +45,7 @@ def session(master: str | None = None, name: str = "onemq", settings: Mapping[st
     Raises `OneMQError` if Spark or Java is missing.
     """
     check_installed()
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
     from pyspark.sql import SparkSession
 
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
@@ -61,17 +64,22 @@ def session(master: str | None = None, name: str = "onemq", settings: Mapping[st
 
 @contextmanager
 def opened(master: str | None, name: str, conf: Sequence[str] | None = None) -> Iterator[SparkSession]:
-    """The session for one command: stopped at the end, unless it was there before."""
-    settings = parse_settings(conf or ())
+    """The session for one command: stopped at the end, unless it was there before.
+
+    What fails is told by the command in a sentence; `--conf spark.log.level=ERROR` shows where it came from.
+    """
+    settings = {"spark.log.level": "OFF", **parse_settings(conf or ())}
     check_installed()
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    before = SparkSession.getActiveSession()
-    spark = before or session(master, name, settings)
+    was_there = SparkContext._active_spark_context is not None
+    spark = (SparkSession.getActiveSession() if was_there else None) or session(master, name, settings)
     try:
         yield spark
     finally:
-        if before is None:
+        if not was_there:
             spark.stop()
 
 
