@@ -13,6 +13,8 @@ import typer
 import onemq
 from onemq.cli import bench, dead, group, log, pipeline, receive, schedule, search, send, tail, topic
 from onemq.errors import OneMQError
+from onemq.pipelines.options import with_clear_errors
+from onemq.pipelines.sql import sql
 
 app = typer.Typer(
     help="OneMQ: one message queue for Python and data teams.",
@@ -62,6 +64,7 @@ app.command()(search.trace)
 app.add_typer(schedule.app, name="schedule", help="Messages that are due later.")
 app.add_typer(dead.app, name="dead", help="Dead letters: look at them, send them back, remove them.")
 app.add_typer(pipeline.app, name="pipeline", help="Data pipelines on Spark.")
+app.command()(with_clear_errors(sql))
 app.command()(bench.bench)
 app.add_typer(log.app, name="log", help="Look into a data folder.")
 
