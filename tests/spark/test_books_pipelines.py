@@ -104,8 +104,8 @@ def test_the_books_tell_what_was_lost_and_it_is_sent_again_once(
     counts = ("sent", "handled", "dead", "waiting", "lost", "duplicated", "out_of_order", "unexpected", "resent")
     assert [summary.facts[name] for name in counts] == [10, 7, 1, 0, 2, 1, 0, 1, 2]
     assert not summary.is_good
-    assert [row["identity"] for row in summary.tables["lost"]] == ["7", "9"]
-    assert summary.tables["dead"][0]["reason"] == "no such customer"
+    assert [row["identity"] for row in summary.tables["lost_examples"]] == ["7", "9"]
+    assert summary.tables["dead_examples"][0]["reason"] == "no such customer"
     assert json.loads((tmp_path / "report" / "reconcile.json").read_text())["lost"] == 2
     assert (tmp_path / "report" / "reconcile.png").read_bytes().startswith(b"\x89PNG")
 

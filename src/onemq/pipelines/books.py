@@ -36,17 +36,21 @@ def balance(sent: DataFrame, handled: DataFrame, dead: DataFrame, still_open: Da
     """
     from pyspark.sql import functions as F
 
-    original, again = sent.where("resent IS NULL"), sent.where("resent IS NOT NULL")
-    parts = [
-        _entries(original, "sent", F.count_distinct("id")),
-        _entries(handled, "handled", F.count(F.lit(1))),
-        _entries(dead, "dead", F.count(F.lit(1)), F.min("reason").alias("reason")),
-        _entries(still_open.unionByName(again, allowMissingColumns=True), "open", F.count(F.lit(1))),
-    ]
-    books = parts[0]
-    for part in parts[1:]:
-        books = books.join(part, "identity", "full_outer")
-    books = books.withColumns({name: F.coalesce(name, F.lit(0)) for name in COUNTS})
+    again = F.when(F.col("resent").isNull(), "sent").otherwise("open")
+    rows = _entries(sent, again).unionByName(_entries(handled, F.lit("handled")))
+    rows = rows.unionByName(_entries(dead, F.lit("dead"), F.col("reason")))
+    rows = rows.unionByName(_entries(still_open, F.lit("open")))
+    books = (
+        rows.where("identity IS NOT NULL")
+        .groupBy("identity")
+        .agg(
+            F.size(F.collect_set(F.when(F.col("kind") == "sent", F.col("id")))).alias("sent"),
+            *(F.count_if(F.col("kind") == name).alias(name) for name in COUNTS[1:]),
+            *(F.min(F.when(F.col("kind") == name, F.col("place"))).alias(f"{name}_at") for name in ("sent", "handled")),
+            F.min_by("line", F.when(F.col("kind") == "sent", F.col("place"))).alias("line"),
+            F.min("reason").alias("reason"),
+        )
+    )
     return books.withColumns({
         "state": _state(),
         "duplicated": (F.col("handled") > F.greatest("sent", F.lit(1))) & (F.col("sent") > 0),
@@ -69,15 +73,13 @@ def with_order(books: DataFrame) -> DataFrame:
     )
 
 
-def _entries(rows: DataFrame, name: str, count: Column, *more: Column) -> DataFrame:
-    """How many rows each identity has, where the first one is, and when."""
+def _entries(rows: DataFrame, kind: Column, reason: Column | None = None) -> DataFrame:
+    """Messages as lines of the books."""
     from pyspark.sql import functions as F
 
-    place = F.struct("timestamp", "topic", "partition", "offset")
-    if name == "sent":
-        more = (*more, F.min_by("line", place).alias("line"))
-    known = rows.where("identity IS NOT NULL")
-    return known.groupBy("identity").agg(count.alias(name), F.min(place).alias(f"{name}_at"), *more)
+    why = F.lit(None).cast("string") if reason is None else reason
+    place = F.struct("timestamp", "topic", "partition", "offset").alias("place")
+    return rows.select("identity", kind.alias("kind"), "id", "line", place, why.alias("reason"))
 
 
 def _state() -> Column:

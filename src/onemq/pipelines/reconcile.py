@@ -27,7 +27,7 @@ from onemq.pipelines.sides import PLACE, RESENT, Ends, Side, Sides, ends_of, par
 from onemq.pipelines.summary import Summary, to_json
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
 BUCKETS = 40
 """Points on the time axis of the picture."""
@@ -74,8 +74,7 @@ def run(
         sent = sent.where("resent IS NULL").unionByName(_resent_in(sides, broker, resend))
     books = _books(request, sent, _unripe(sent, before, request.grace_ms), others).persist()
     counted = totals(books)
-    tables = {name: _examples(books, condition, request.examples) for name, condition in BAD.items()
-              if name != "out_of_order" or request.is_ordered}  # fmt: skip
+    tables = _examples(books, request)
     again = _send_again(broker, sent, books, resend) if resend is not None and counted["lost"] else 0
     unknown = sent.where("identity IS NULL").count()
     facts: dict[str, Any] = {"sent_side": str(request.sent), "handled_side": " ".join(map(str, request.handled))}
@@ -141,21 +140,31 @@ def _without_reason(rows: DataFrame) -> DataFrame:
     return rows.withColumn("reason", F.lit(None).cast("string"))
 
 
-def _examples(books: DataFrame, condition: str, most: int) -> list[dict[str, Any]]:
-    """Some keys, those that were sent first, and where their messages are."""
+def _examples(books: DataFrame, request: Request) -> dict[str, list[dict[str, Any]]]:
+    """Some keys of each kind, those that were sent first, and where their messages are."""
+    from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    def place(name: str) -> Column:
-        at = F.col(f"{name}_at")
-        text = F.format_string("%s-%d-%d", at["topic"], at["partition"], at["offset"])
-        return F.when(at.isNotNull(), text).alias(f"{name}_at")
+    kinds = {kind: condition for kind, condition in BAD.items() if kind != "out_of_order" or request.is_ordered}
+    flags = F.array_compact(F.array(*(F.when(F.expr(condition), F.lit(kind)) for kind, condition in kinds.items())))
+    line = Window.partitionBy("kind").orderBy(F.coalesce("sent_at", "handled_at"), "identity")
+    ranked = books.withColumn("kind", F.explode(flags)).withColumn("turn", F.row_number().over(line))
+    chosen = ranked.where(F.col("turn") <= request.examples).orderBy("kind", "turn")
+    columns = ("kind", "identity", "sent", "handled", _place("sent"), _place("handled"))
+    rows = chosen.select(*columns, F.col("sent_at.timestamp").alias("at"), "reason").collect()
+    return {f"{kind}_examples": [_known(row) for row in rows if row["kind"] == kind] for kind in kinds}
 
-    shown = books.where(condition).orderBy(F.coalesce("sent_at", "handled_at")).limit(most)
-    counts, places = ("identity", "sent", "handled"), (place("sent"), place("handled"))
-    return [
-        {name: value for name, value in row.asDict().items() if value is not None}
-        for row in shown.select(*counts, *places, F.col("sent_at.timestamp").alias("at"), "reason").collect()
-    ]
+
+def _known(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.asDict().items() if value is not None and name != "kind"}
+
+
+def _place(name: str) -> Column:
+    from pyspark.sql import functions as F
+
+    at = F.col(f"{name}_at")
+    text = F.format_string("%s-%d-%d", at["topic"], at["partition"], at["offset"])
+    return F.when(at.isNotNull(), text).alias(f"{name}_at")
 
 
 def _send_again(broker: Broker, sent: DataFrame, books: DataFrame, topic: str) -> int:
