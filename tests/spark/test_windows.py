@@ -83,8 +83,8 @@ def test_a_message_that_looks_late_and_falls_into_an_open_session_is_in_time(spa
 
 
 def test_times_are_iso_texts_or_numbers_and_others_are_put_aside(spark: SparkSession) -> None:
-    times = ["2026-11-16T10:00:00Z", "2026-11-16 10:00:00", 1794823200, 1794823200000, "soon", None, 4e9]
+    times = ["2026-11-16T10:00:00Z", "2026-11-16 10:00:00", 1794823200, 1794823200000, "soon", None, -9e18, 4e9]
     rows = [(None, json.dumps({"at": time}).encode(), "t", 0, 0, STORED) for time in times]
     found = judged(spark.createDataFrame(rows, SCHEMA), "at", 86_400_000).collect()
     assert [row["event_ms"] for row in found[:4]] == [1794823200000] * 4
-    assert [row["reason"] for row in found] == [None] * 4 + ["without a time"] * 2 + ["from the future"]
+    assert [row["reason"] for row in found] == [None] * 4 + ["without a time"] * 3 + ["from the future"]

@@ -16,7 +16,7 @@ from onemq.errors import InvalidArgument
 from onemq.pipelines.batches import Batches, duration_ms
 from onemq.pipelines.broker import Broker, broker
 from onemq.pipelines.copies import copied, in_order
-from onemq.pipelines.fields import check_field, field, time_ms
+from onemq.pipelines.fields import check_field, identity, time_ms
 from onemq.pipelines.options import (
     Conf,
     Interval,
@@ -35,7 +35,7 @@ from onemq.pipelines.state import State, schema_of
 from onemq.pipelines.summary import Summary
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 KEEP = 2
 """Keys are remembered for so many windows: partitions are not read in step."""
@@ -87,13 +87,6 @@ def _named(messages: DataFrame, by: Sequence[str], time: str) -> DataFrame:
 
     moment = F.coalesce(time_ms(time), F.unix_millis("timestamp"))
     return messages.withColumn("identity", identity(by)).withColumn("event_ms", moment)
-
-
-def identity(by: Sequence[str]) -> Column:
-    """The business key; null if a part of it is missing."""
-    from pyspark.sql import functions as F
-
-    return F.to_json(F.array(*map(field, by))) if len(by) > 1 else field(by[0])
 
 
 def _counts(judged: DataFrame) -> dict[str, int]:

@@ -19,7 +19,7 @@ from onemq.pipelines.copies import copied, in_order
 from onemq.pipelines.options import Conf, Json, Master, Once, Password, Servers, User, finish, run_main
 from onemq.pipelines.pace import Pace
 from onemq.pipelines.session import opened
-from onemq.pipelines.sides import Runs, backlog, ranges_of
+from onemq.pipelines.sides import Runs, backlog, is_beyond, ranges_of
 from onemq.pipelines.summary import Summary
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def run(
         spark, subscribe=topic, startingOffsets=json.dumps({topic: starts}), maxOffsetsPerTrigger=size,
         includeHeaders=True,
     ).load()  # fmt: skip
-    work = _Work(spark, broker, topic, group, target, runs, {int(each): end for each, end in ends.items()}, Pace(rate))
+    work = _Work(spark, broker, topic, group, target, runs, ends, Pace(rate))
     progress = Batches(rows, checkpoint, "drain").run(work.batch, once)
-    if once:
-        work.finish()
     facts: dict[str, Any] = {"copied": work.copied, "partitions_before": old, "partitions_now": new}
     facts |= {"lag_left": _lag(broker, topic, group), "batches": progress.batches}
     facts["seconds"] = round(progress.seconds, 1)
@@ -86,17 +84,16 @@ class _Work:
 
     def __init__(
         self, spark: SparkSession, broker: Broker, topic: str, group: str, target: str, runs: Runs,
-        ends: dict[int, int], pace: Pace,
+        ends: dict[str, int], pace: Pace,
     ) -> None:  # fmt: skip
         self._broker = broker
         self._place = (topic, group)
         self._target = target
         self._ranges, self._is_in = ranges_of(spark, runs)
         self._ends = ends
-        self._solid = {partition: _solid_from(partition, runs, end) for partition, end in ends.items()}
+        self._solid = {int(partition): _solid_from(int(partition), runs, end) for partition, end in ends.items()}
         self._single = {(number, offset) for number, first, last in runs if last < self._solid[number]
                         for offset in range(first, last + 1)}  # fmt: skip
-        self._reached: dict[int, int] = {}
         self._pace = pace
         self.copied = 0
 
@@ -104,9 +101,7 @@ class _Work:
         """Copies those of the messages that the group has before it, and moves the group on."""
         from pyspark.sql import functions as F
 
-        is_new = F.lit(False)
-        for partition, end in self._ends.items():
-            is_new = is_new | ((F.col("partition") == partition) & (F.col("offset") >= end))
+        is_new = is_beyond(self._ends)
         known = messages.where(~is_new).join(self._ranges, self._is_in, "left_semi")
         chosen = known.unionByName(messages.where(is_new)).persist()
         count = chosen.count()
@@ -118,15 +113,10 @@ class _Work:
         self.copied += count
         self._pace.wait(count)
 
-    def finish(self) -> None:
-        """All that was there in the beginning is done, also where the last offsets hold no message."""
-        self._move({number: max(end, self._reached.get(number, 0)) for number, end in self._ends.items()})
-
     def _move(self, reached: dict[int, int]) -> None:
         """Tells the broker what is done. Below `_solid` there are acknowledged messages between the others, so these
         are acknowledged one by one; from there on the mark is moved."""
-        self._reached |= reached
-        marks = {number: end for number, end in reached.items() if end >= self._solid[number]}
+        marks = {number: end for number, end in reached.items() if end >= self._solid.get(number, 0)}
         done = {(number, offset) for number, offset in self._single if offset < reached.get(number, 0)}
         receipts = [f"{number}:{offset}" for number, offset in sorted(done) if number not in marks]
         self._single -= done

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onemq.errors import InvalidArgument
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 OWN = ("@key", "@tag", "@id", "@topic", "@timestamp")
 HEADER = "@header:"
+YEARS_MS = (-62_135_596_800_000, 253_402_300_799_999)
 
 
 def check_field(text: str) -> str:
@@ -46,13 +48,23 @@ def field(text: str) -> Column:
     return F.get_json_object(F.col("value").cast("string"), path)
 
 
+def identity(texts: Sequence[str]) -> Column:
+    """A business key of one part or several; null if none of them is there."""
+    from pyspark.sql import functions as F
+
+    if len(texts) == 1:
+        return field(texts[0])
+    parts = [field(each) for each in texts]
+    return F.when(F.coalesce(*parts).isNotNull(), F.to_json(F.array(*parts)))
+
+
 def number(text: str) -> Column:
     """The part as a number; null if it is none."""
     return field(text).try_cast("double")
 
 
 def time_ms(text: str) -> Column:
-    """The part as milliseconds since 1970; null if it is no time.
+    """The part as milliseconds since 1970; null if it is no time of the years 1 to 9999.
 
     It may be ISO 8601 (without a zone: UTC), or a number: of seconds below 100 000 000 000 (the year 5138), else of
     milliseconds.
@@ -61,6 +73,13 @@ def time_ms(text: str) -> Column:
 
     if text == "@timestamp":
         return F.unix_millis("timestamp")
+    found = _any_time_ms(text)
+    return F.when(found.between(*YEARS_MS), found)
+
+
+def _any_time_ms(text: str) -> Column:
+    from pyspark.sql import functions as F
+
     value, moment = field(text), field(text).try_cast("timestamp")
     count = value.try_cast("double")
     from_number = F.when(F.abs(count) < 1e11, count * 1000).otherwise(count).try_cast("bigint")

@@ -23,7 +23,7 @@ from onemq.pipelines.fields import check_field
 from onemq.pipelines.options import Conf, Json, Master, Password, Servers, User, finish, run_main
 from onemq.pipelines.picture import STATES, draw
 from onemq.pipelines.session import opened
-from onemq.pipelines.sides import PLACE, RESENT, Ends, Side, Sides, ends_of, parse_side, union
+from onemq.pipelines.sides import PLACE, RESENT, Ends, Side, Sides, ends_of, is_beyond, parse_side, union
 from onemq.pipelines.summary import Summary, to_json
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def _unripe(sent: DataFrame, before: Ends | None, grace_ms: int) -> DataFrame:
 
     latest = F.timestamp_millis(F.unix_millis(F.current_timestamp()) - grace_ms)
     is_new = F.col("timestamp") > latest if grace_ms else F.lit(False)
-    for partition, end in [each for ends in (before or {}).values() for each in ends.items()]:
-        is_new = is_new | ((F.col("partition") == int(partition)) & (F.col("offset") >= end))
+    for topic, ends in (before or {}).items():
+        is_new = is_new | ((F.col("topic") == topic) & is_beyond(ends))
     return sent.where(is_new)
 
 

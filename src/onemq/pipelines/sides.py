@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onemq.errors import InvalidArgument
 from onemq.pipelines.archived import read
 from onemq.pipelines.broker import Broker
-from onemq.pipelines.fields import field, header
+from onemq.pipelines.fields import field, header, identity
 from onemq.pipelines.files import Files
 from onemq.pipelines.store import ABOUT
 
@@ -147,20 +147,13 @@ class Sides:
         from pyspark.sql import functions as F
 
         place = F.concat_ws("-", "topic", "partition", "offset")
-        identity = F.concat_ws("|", *(F.coalesce(field(each), F.lit("-")) for each in self._by))
-        known = self._all_missing()
         made = {
-            "identity": F.when(known, None).otherwise(identity),
+            "identity": identity(self._by),
             "line": field(self._order_by),
             "resent": header(RESENT),
             "id": F.coalesce("id", place),
         }
         return rows.withColumns(made).select(*PLACE, *BODY, *made)
-
-    def _all_missing(self) -> Column:
-        from functools import reduce
-
-        return reduce(lambda one, other: one & other, [field(each).isNull() for each in self._by])
 
 
 def _archived(spark: SparkSession, side: Side) -> DataFrame:
@@ -200,6 +193,14 @@ def backlog(broker: Broker, topic: str, group: str) -> tuple[Runs, dict[str, int
                 runs += [(partition, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
             ends[str(partition)] = reply["end"]
     return runs, ends
+
+
+def is_beyond(ends: Mapping[str, int]) -> Column:
+    """Whether a message is at the end of its partition or behind it."""
+    from pyspark.sql import functions as F
+
+    known = F.create_map(*(F.lit(int(each)) for pair in ends.items() for each in pair)).cast("map<int,bigint>")
+    return F.coalesce(F.col("offset") >= F.try_element_at(known, F.col("partition")), F.lit(True))
 
 
 def ends_of(broker: Broker, topics: Sequence[str]) -> Ends:
