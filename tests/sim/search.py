@@ -4,10 +4,12 @@ from math import inf
 from random import Random
 
 from onemq.core.core import Core
+from onemq.core.fetching import fetch
 from onemq.core.filter import compile_filter
 from onemq.core.scan import ScanResult
 from onemq.core.search import Query, place_of
 from onemq.core.topics import Topic
+from onemq.log.records import decode, walk
 from onemq.message import Record, id_of
 from tests.sim.records import records_of
 
@@ -40,6 +42,27 @@ def check_search(core: Core, topic: Topic, random: Random) -> None:
     assert results[0].error is None
     assert not results[0].damage
     assert results[0].found == expected(topic.id, stored, query, everything), query
+
+
+def check_fetch(core: Core, topic: Topic, random: Random) -> None:
+    """Fetching from anywhere gives what readers get from there on, or what a filter selects of it."""
+    number = random.randrange(len(topic.partitions))
+    partition = topic.partitions[number]
+    first, until = sorted(random.randint(partition.start, partition.end) for _ in range(2))
+    filter = random.choice([None, compile_filter(random.choice(_FILTERS))])
+    expected = [record for record in _visible(core, topic, number) if first <= record[0] < until]
+    found: list[Record] = []
+    place = first
+    while place < until:
+        got: list[tuple[bytes, int]] = []
+        bytes_max = random.choice([1, 1_000, 1 << 20])
+        fetch(core.reading, partition, place, bytes_max, lambda *answer, got=got: got.append(answer), until, filter)
+        (data, next_offset), earlier = got[0], place
+        for position, header in walk(data):
+            found += [record for record in decode(data, position, header) if earlier <= record[0] < until]
+        assert next_offset > place
+        place = next_offset
+    assert found == (expected if filter is None else filter.select(expected))
 
 
 def _visible(core: Core, topic: Topic, number: int) -> list[Record]:

@@ -38,7 +38,7 @@ from tests.sim.halves import HalfCalls
 from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.repeats import RepeatCalls
-from tests.sim.search import check_search
+from tests.sim.search import check_fetch, check_search
 from tests.sim.staged import StagedCalls, is_staged
 from tests.sim.streams import NAMES, StreamCalls, check_cursor
 from tests.sim.trace import Acknowledged
@@ -550,6 +550,7 @@ class World:
         topics = [topic for topic in self.core.topics if not topic.internal]
         if topics:
             check_search(self.core, self.random.choice(topics), self.random)
+            check_fetch(self.core, self.random.choice(topics), self.random)
 
     def trace(self) -> None:
         self.acknowledged.check(self.core, self.random, self.turn)
