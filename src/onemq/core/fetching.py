@@ -23,7 +23,7 @@ from onemq.log.records import (
     encode_headers,
     walk,
 )
-from onemq.message import Record
+from onemq.message import Headers, Record
 
 Then = Callable[[bytes, int], None]
 """Told the batches, and the offset after everything that was looked at."""
@@ -142,9 +142,13 @@ class _Sieve:
         if self._builder is None:
             self._builder = BatchBuilder(records[0][0], header.base_timestamp_ms)
         builder = self._builder
+        last: Headers = ()
+        block = NO_HEADERS
         for offset, timestamp_ms, key, value, headers in records:
+            if headers is not last:  # messages of one kind share theirs
+                last, block = headers, encode_headers(headers) if headers else NO_HEADERS
             builder.skip_to(offset)
-            builder.add(timestamp_ms, key, value, encode_headers(headers) if headers else NO_HEADERS)
+            builder.add(timestamp_ms, key, value, block)
 
     def _end_whole(self) -> None:
         if self._whole_from < self._whole_to:
