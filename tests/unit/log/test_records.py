@@ -2,6 +2,7 @@
 
 import gzip
 from contextlib import suppress
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -281,12 +282,12 @@ def test_random_bytes_never_raise_anything_but_our_own_errors(data: bytes) -> No
 
 
 def test_records_are_found_without_a_look_into_them(rows: list[Record]) -> None:
-    batch = b"\xff" * 7 + seal(rows) + b"\x00"
-    header = read_header(batch, 7)
-    starts = record_starts(batch, 7 + HEADER_BYTES, len(rows))
-    assert starts[-1] == 7 + header.size
-    for row, start in list(zip(rows, starts, strict=False))[-20:]:
-        alone = header._replace(record_count=1)
-        assert records_module._decode_records(batch, start, alone)[0] == [row]
+    batch = seal(rows)
+    starts = record_starts(b"\xff" * 7 + batch + b"\x00", 7 + HEADER_BYTES, len(rows))
+    assert starts[-1] == 7 + len(batch)
+    for row, (start, end) in list(zip(rows, pairwise(starts), strict=True))[-20:]:
+        alone = resealed(batch, batch[start - 7 : end - 7], record_count=1)
+        assert decode(alone, 0, read_header(alone)) == [row]
     with pytest.raises(IndexError):
-        record_starts(batch[:-2], 7 + HEADER_BYTES, len(rows))
+        record_starts(batch[:-1], HEADER_BYTES, len(rows))
+
