@@ -6,6 +6,7 @@ order was sent once, and each service has either handled it once, or has it as a
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -68,12 +69,13 @@ class Books:
 
 def open_books(mq: onemq.Client, evening: Evening, held: set[str]) -> Books:
     """Reads everything. `held` are the places of the orders that the killed instance had in hand."""
-    orders = [message.json() for message in all_of(mq, TOPIC)]
+    topics = [TOPIC, *RESULTS.values()]
+    with ThreadPoolExecutor() as pool:  # so that the broker reads one while another is looked at
+        orders, *results = pool.map(lambda topic: [message.json() for message in all_of(mq, topic)], topics)
     sent = Counter(int(order["orderno"]) for order in orders)
     minutes = Counter(str(order["placed"])[:_MINUTE] for order in orders)
     accounts, points = [], 0
-    for service, results in RESULTS.items():
-        done = [message.json() for message in all_of(mq, results)]
+    for service, done in zip(RESULTS, results, strict=True):
         accounts.append(_account(mq, evening, service, done, held if service == "points" else set()))
         points += sum(result.get("points", 0) for result in done)
     return Books(

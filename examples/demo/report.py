@@ -33,7 +33,7 @@ def books_table(books: Books) -> Table:
 def work_table(books: Books) -> Table:
     """How orders were handled, and by whom."""
     table = Table(title="Who did the work")
-    for column in ("service", "after a retry", "taken over from the killed", "by instance"):
+    for column in ("service", "after a retry", "taken over", "by instance"):
         table.add_column(column, justify="left" if column in ("service", "by instance") else "right")
     for account in books.accounts:
         instances = ", ".join(f"{name} {count:,}" for name, count in account.by_instance.items())
