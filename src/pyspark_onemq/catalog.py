@@ -72,9 +72,14 @@ def extents_of(connection: Connection, names: Iterable[str], time_ms: int | None
     return found
 
 
-def is_there(connection: Connection, names: Iterable[str]) -> set[str]:
-    """Those of the topics that exist."""
-    return set(names) & set(_all_names(connection))
+def extents_there(connection: Connection, names: Iterable[str]) -> list[Extent]:
+    """All partitions of those of these topics that exist."""
+    names = list(names)
+    try:
+        return extents_of(connection, names)
+    except NotFound:
+        there = set(_all_names(connection))
+        return extents_of(connection, [name for name in names if name in there])
 
 
 def resolve(bound: Bound, found: list[Extent]) -> Offsets:

@@ -35,7 +35,10 @@ class Losses:
         )  # fmt: skip
 
     def topic_gone(self, topic: str) -> None:
-        self._report(f"the topic {topic!r} was deleted while this query had still to read it", "it is left out")
+        self._report(
+            f"the topic {topic!r} was deleted, perhaps with messages that this query had still to read",
+            "it is left out",
+        )
 
     def first_readable(self, extent: Extent, wanted: int) -> int:
         """Where to go on in a partition that was read up to `wanted`."""

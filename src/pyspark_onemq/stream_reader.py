@@ -8,7 +8,7 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from pyspark_onemq.catalog import Extent, extents, is_there, resolve, topic_names
+from pyspark_onemq.catalog import Extent, extents, extents_there, resolve, topic_names
 from pyspark_onemq.connection import Connection
 from pyspark_onemq.group import Group
 from pyspark_onemq.loss import Losses
@@ -53,6 +53,8 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = Offsets({}, {}) if start is None else Offsets.from_json(start)
         self._report(before)
         found = self._found()
+        for topic in sorted(before.ids.keys() - {each.topic for each in found}):
+            self._losses.topic_gone(topic)
         begins = self._begins(before, found)
         ends = self._bounded(found, begins)
         if isinstance(limit, ReadMaxRows):
@@ -65,10 +67,10 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of the micro-batch between two offsets; after a restart Spark asks for the same again."""
         last = Offsets.from_json(end)
-        there = is_there(self._connected(), last.ids)
-        for topic in sorted(last.ids.keys() - there):
+        there = extents_there(self._connected(), last.ids)
+        for topic in sorted(last.ids.keys() - {each.topic for each in there}):
             self._losses.topic_gone(topic)
-        found = [each for each in self._found(sorted(there)) if each.place in last.next]
+        found = [each for each in there if each.place in last.next]
         begins = self._begins(Offsets.from_json(start), found)
         ranges = []
         for each in found:
@@ -93,9 +95,10 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._group is not None:
             self._group.report(self._connected(), position)
 
-    def _found(self, names: list[str] | None = None) -> list[Extent]:
-        if names is None:
-            names = self._topic_names()
+    def _found(self) -> list[Extent]:
+        names = self._topic_names()
+        if self._options.topics.pattern is not None:
+            return extents_there(self._connected(), names)
         return extents(self._connected(), self._options.topics, names)
 
     def _topic_names(self) -> list[str]:

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pyspark_onemq.bodies import Bodies
-from pyspark_onemq.catalog import extents_of, is_there
+from pyspark_onemq.catalog import extents_there
 from pyspark_onemq.columns import body_schema, message_schema, table_schema
 from pyspark_onemq.connection import Connection, Refused, Word
 from pyspark_onemq.decoding import decode
@@ -100,9 +100,8 @@ class _Pages:
 
     def _readable(self, ranges: list[Range]) -> list[Range]:
         """The ranges without what is gone, which is a loss."""
-        names = {each.topic for each in ranges}
-        there = is_there(self._connection, names) if len(names) > 1 else names
-        extents = {each.place: each for each in extents_of(self._connection, there)}
+        there = extents_there(self._connection, {each.topic for each in ranges})
+        extents = {each.place: each for each in there}
         readable = []
         for range in ranges:
             extent = extents.get((range.topic, range.partition))
