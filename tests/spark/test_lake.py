@@ -160,16 +160,15 @@ def test_a_replay_that_was_killed_goes_on_after_the_last_portion(spark, place, l
     assert sorted(json.loads(row.value)["orderno"] for row in sent.collect()) == list(range(GOOD))
 
 
-def test_the_archive_equals_the_topic_after_drivers_were_killed(spark, place, connection, tmp_path):
-    """Real drivers, killed with SIGKILL while they write files, and after a decision."""
-    chance = random.Random(5)
+def test_the_archive_equals_the_topic_after_its_driver_was_killed(spark, place, connection, tmp_path):
+    """A real driver, killed with SIGKILL at a point that differs from run to run; all points: test_store.py."""
     connection.call("MQ.TOPIC", "CREATE", "killed", "PARTITIONS", 2)
     send(connection, "killed", [f"message {number}" for number in range(200)])
     url = tmp_path / "lake"
-    for pattern in ("_onemq/staging/*/**/*.parquet", "_onemq/batches/*3.json"):
-        with Driver(place, url) as driver:
-            driver.wait_for(url, pattern)
-            time.sleep(chance.random() / 10)
+    point = random.choice(["_onemq/staging/*/**/*.parquet", "_onemq/batches/*1.json", "_onemq/batches/*3.json"])
+    with Driver(place, url) as driver:
+        driver.wait_for(url, point)
+        time.sleep(random.random() / 10)
     archive.run(spark, place, str(url), ["killed"], batch_rows=40)
     expected = topic_rows(spark, place, "killed")
     assert len(expected) == 200
