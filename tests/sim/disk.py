@@ -5,6 +5,7 @@ A file is its content as the running system sees it, and how much of that is saf
     content    | safe, on the disk | appended since the last sync |
                                    ^ safe_size
     cut          safe bytes that a truncation took from behind safe_size and that may come back
+    written_over ranges of safe zeros with something new in them: any block of it may still be zeros on the disk
 
 A folder is its entries and, for each change since its last sync, what the change replaced. A crash takes
 back a random number of the latest changes. So no operation copies a whole file or folder.
@@ -28,20 +29,29 @@ class Crash(BaseException):
 class StoredFile:
     """A file on the disk, whatever its names."""
 
-    __slots__ = ("content", "cut", "doubtful", "safe_size")
+    __slots__ = ("content", "cut", "doubtful", "safe_size", "written_over")
 
     def __init__(self) -> None:
         self.content = bytearray()
         self.safe_size = 0
         self.cut = b""
+        self.written_over: list[tuple[int, int]] = []
         self.doubtful: list[tuple[int, int]] = []  # ranges whose sync failed, whatever later ones say
+
+    def write(self, position: int, data: bytes) -> None:
+        """Puts data at the end, or over reserved zeros."""
+        if data and position < self.safe_size:
+            self.written_over.append((position, min(position + len(data), self.safe_size)))
+        self.content[position : position + len(data)] = data
 
     def write_back(self) -> None:
         """Make everything safe but what a failed sync has left in doubt."""
         self.safe_size = len(self.content)
         self.cut = b""
+        self.written_over.clear()
 
     def fail_sync(self) -> None:
+        self.doubtful += self.written_over
         if self.safe_size < len(self.content):
             self.doubtful.append((self.safe_size, len(self.content)))
 
@@ -57,8 +67,8 @@ class StoredFile:
     def forget(self, size: int) -> None:
         """Drop what is behind `size` from the content."""
         del self.content[size:]
-        if self.doubtful:
-            self.doubtful = [(start, min(end, size)) for start, end in self.doubtful if start < size]
+        self.doubtful = _within(self.doubtful, size)
+        self.written_over = _within(self.written_over, size)
 
     def crash(self, random: Random) -> None:
         """Leave what the disk holds after a power cut."""
@@ -66,7 +76,7 @@ class StoredFile:
             self._undo_truncation(random)
         elif self.safe_size < len(self.content):
             self._tear(random)
-        for start, end in self.doubtful:
+        for start, end in self.doubtful + self.written_over:
             self._blank(start, min(end, len(self.content)), random)
         self.doubtful.clear()
         self.write_back()
@@ -148,20 +158,34 @@ class Process:
 class SimFile:
     """A `File` of a `SimDisk`. Once its process is dead every call but `close` raises Crash."""
 
-    __slots__ = ("_closed", "_disk", "_process", "_read_only", "_stored")
+    __slots__ = ("_closed", "_disk", "_end", "_process", "_read_only", "_stored")
 
     def __init__(self, disk: "SimDisk", process: Process, stored: StoredFile, read_only: bool) -> None:
         self._disk = disk
         self._process = process
         self._stored = stored
         self._read_only = read_only
+        self._end: int | None = None  # in front of reserved zeros
         self._closed = False
 
     def append(self, parts: Sequence[Buffer]) -> None:
         self._check()
         if self._read_only:
             raise _error(errno.EBADF)
-        self._disk.append(self._stored, b"".join(parts))
+        self._append(b"".join(parts))
+
+    def _append(self, data: bytes) -> None:
+        end = len(self._stored.content) if self._end is None else self._end
+        self._disk.append(self._stored, end, data)
+        if self._end is not None:
+            self._end += len(data)
+
+    def reserve(self, size: int) -> None:
+        self._check()
+        if self._end is None:
+            self._end = len(self._stored.content)
+        present = len(self._stored.content)
+        self._disk.append(self._stored, present, bytes(max(0, self._end + size - present)), "reserve")
 
     def read(self, position: int, size: int) -> bytes:
         self._check()
@@ -177,6 +201,8 @@ class SimFile:
         if self._read_only:
             raise _error(errno.EINVAL)
         self._disk.truncate(self._stored, size)
+        if self._end is not None:
+            self._end = size
 
     def sync(self) -> None:
         self._check()
@@ -198,7 +224,7 @@ class SimFile:
 class SimDisk:
     """The disk, and the machine and process around it as far as they can fail.
 
-    Mutating operations are append, truncate, sync, rename, remove, sync_folder, and the creation of a file or
+    Mutating operations are append, reserve, truncate, sync, rename, remove, sync_folder, and the creation of a file or
     folder; `operations` counts them.
     """
 
@@ -244,7 +270,7 @@ class SimDisk:
     def fail_next(self, kind: str, code: int) -> None:
         """Let the next operation of a kind raise OSError with this errno; call again for the one after it.
 
-        Kinds: append (which may leave a prefix), sync (whose bytes may be lost even if it succeeds later),
+        Kinds: append and reserve (which may leave a prefix), sync (whose bytes may be lost even if it succeeds later),
         truncate, create, rename, remove, sync_folder, make_folder, read.
         """
         self._faults.setdefault(kind, []).append(code)
@@ -359,21 +385,23 @@ class SimDisk:
 
     # What its files do
 
-    def append(self, stored: StoredFile, data: bytes) -> None:
+    def append(self, stored: StoredFile, position: int, data: bytes, kind: str = "append") -> None:
+        """Write at the end, or over zeros that were reserved there."""
         failure: BaseException | None = None
         try:
-            self._begin("append")
+            self._begin(kind)
             self._end()
         except (OSError, Crash) as raised:
             failure = raised
-        if self.limit_bytes is not None and len(data) > (room := max(0, self.limit_bytes - self.used())):
-            data = data[:room]
+        size = len(stored.content)
+        if self.limit_bytes is not None and position + len(data) - size > (room := self.limit_bytes - self.used()):
+            data = data[: size - position + max(0, room)]
             failure = failure or _error(errno.ENOSPC)
         if failure is not None:
             data = data[: self._random.choice((0, self._random.randint(0, len(data)), len(data)))]
-        stored.content += data
+        stored.write(position, data)
         if self._used is not None:
-            self._used += len(data)
+            self._used += len(stored.content) - size
         if failure is not None:
             raise failure
 
@@ -480,6 +508,11 @@ def _walk(folder: StoredFolder, prefix: str) -> Iterator[tuple[str, StoredFile]]
             yield from _walk(entry, f"{prefix}{name}/")
         else:
             yield prefix + name, entry
+
+
+def _within(ranges: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """What of the ranges lies before `size`."""
+    return [(start, min(end, size)) for start, end in ranges if start < size]
 
 
 def _blocks(start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -143,6 +143,7 @@ class World:
             self.disk,
             background=self.background,
             journal_bytes=random.choice([500, 4_000, 50_000]),
+            journal_reserve_bytes=random.choice([0, 3_000, 100_000]),
             index_interval_bytes=random.choice([100, 1_000]),
             inline_sync_seconds_max=random.choice([0.0, 1.0]),
             segment_waiting_bytes_max=random.choice([0, 500, 2_000, 1 << 16]),
@@ -298,7 +299,7 @@ class World:
         elif roll < 0.05:
             self.disk.limit_bytes = self.disk.used() + random.randint(0, 3_000)
         elif roll < 0.055:
-            self.disk.fail_next(random.choice(["sync", "append"]), random.choice([errno.EIO, errno.ENOSPC]))
+            self.disk.fail_next(random.choice(["sync", "append", "reserve"]), random.choice([errno.EIO, errno.ENOSPC]))
             self.disk_fails = True
 
     def step_clock(self) -> None:

@@ -4,7 +4,7 @@ This is the only module that calls the operating system on data files. The log i
 protocols `Disk` and `File`; `OsDisk` is the real one, and the tests have a faulty twin that crashes, tears
 writes and fills up. What a caller may rely on after a power cut:
 
-    append, truncate           kept once `File.sync` has returned; before that any part of it may be there
+    append, truncate, reserve  kept once `File.sync` has returned; before that any part of it may be there
     open(create=True),         kept once `Disk.sync_folder` of its folder has returned, in the order in which
     rename, remove             they were made; before that the first few of them may be there
     make_folder                kept once it has returned
@@ -17,6 +17,7 @@ Paths are relative to the data folder and separated by '/'; the empty path is th
 """
 
 import errno
+import fcntl
 import os
 import shutil
 import sys
@@ -32,6 +33,9 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
 BUFFERS_PER_WRITE_MAX = os.sysconf("SC_IOV_MAX")
+OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
+"""The numbers of errors that pass when there is room again."""
+_NOT_TRACKED = -1
 
 
 class Readable(Protocol):
@@ -50,11 +54,18 @@ class File(Readable, Protocol):
         Raises OSError, for example on a full disk; an unknown prefix of the parts may then be in the file.
         """
 
+    def reserve(self, size: int) -> None:
+        """See to it that at least `size` zeros lie behind the end. Appends of this handle go over them from now on.
+
+        A sync of bytes that were written over zeros is quicker: it has no new length to keep. The file must have no
+        other writer. Raises OSError; some of the zeros may then be there, and appends still go in front of them.
+        """
+
     def size(self) -> int:
-        """The length in bytes now, whichever handle wrote them."""
+        """The length in bytes now, whichever handle wrote them; zeros that were reserved count."""
 
     def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes, at most its present size. The next append goes there."""
+        """Cut the file to `size` bytes, at most its present size. The next append goes there; nothing is reserved."""
 
     def sync(self) -> None:
         """Return when the content and length of the file are on stable storage. Raises OSError if not."""
@@ -138,21 +149,42 @@ class OsFile:
 
     The kernel thus finds the end of the file at each append. A position tracked here could be wrong after a
     failed append, or after a truncation through another handle, and writing at it would leave a hole of
-    zeros or overwrite what was appended in between.
+    zeros or overwrite what was appended in between. Only a file with reserved zeros is written at a position, the
+    `_end`; it has no other writer, and who fails to append to it truncates it.
     """
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_descriptor", "_end", "_zeros_end")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._end = _NOT_TRACKED
+        self._zeros_end = 0
 
     def append(self, parts: Sequence[Buffer]) -> None:
         if 0 < len(parts) <= BUFFERS_PER_WRITE_MAX:
-            written = os.writev(self._descriptor, parts)
+            written = self._write(parts)
             if written != sum(map(len, parts)):
                 self._append_slices(parts, written)
         else:
             self._append_slices(parts, 0)
+
+    def _write(self, parts: Sequence[Buffer]) -> int:
+        if self._end < 0:
+            return os.writev(self._descriptor, parts)
+        written = os.pwritev(self._descriptor, parts, self._end)
+        self._end += written
+        return written
+
+    def reserve(self, size: int) -> None:
+        if self._end < 0:
+            self._end = self._zeros_end = self.size()
+            # With this flag Linux appends whatever position it is told.
+            flags = fcntl.fcntl(self._descriptor, fcntl.F_GETFL)
+            fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags & ~os.O_APPEND)
+        wanted, self._zeros_end = self._end + size, max(self._zeros_end, self._end)
+        while self._zeros_end < wanted:
+            zeros = bytes(wanted - self._zeros_end)
+            self._zeros_end += os.pwrite(self._descriptor, zeros, self._zeros_end)
 
     def _append_slices(self, parts: Sequence[Buffer], written: int) -> None:
         """Append what is left of `parts` after their first `written` bytes, in as many writes as it takes."""
@@ -165,7 +197,7 @@ class OsFile:
             if first == len(rest):
                 return
             rest[first] = rest[first][written:]
-            written = os.writev(self._descriptor, rest[first : first + BUFFERS_PER_WRITE_MAX])
+            written = self._write(rest[first : first + BUFFERS_PER_WRITE_MAX])
             if not written:
                 raise OSError(errno.EIO, "the disk took none of the bytes to append")
 
@@ -189,6 +221,8 @@ class OsFile:
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
+        if self._end >= 0:
+            self._end = self._zeros_end = size
 
     def sync(self) -> None:
         _sync_data(self._descriptor)
@@ -205,7 +239,6 @@ class OsFile:
 
 
 if sys.platform == "darwin":
-    import fcntl
 
     def _sync_data(descriptor: int) -> None:
         # fsync on macOS leaves the bytes in the drive's own cache.

@@ -15,11 +15,15 @@ Files `journal/<first sequence>.journal`, each a header and then entries back to
 The last field tells a torn tail from damage. After a power cut the unsynced end of the file may
 hold anything, good entries after bad ones included; that is cut. But if any later entry says that
 the bad one had been synced, stored data was damaged, and nobody may pretend otherwise.
+
+Behind the last entry there may be zeros, which are written ahead: an entry over them changes only bytes, and
+its sync takes two thirds of the time of one that must keep a new length of the file, too.
 """
 
 import errno
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
@@ -27,7 +31,7 @@ from struct import Struct
 from crc32c import crc32c
 
 from onemq.errors import FolderError
-from onemq.log.disk import Buffer, Disk, File, write_whole
+from onemq.log.disk import OUT_OF_SPACE, Buffer, Disk, File, write_whole
 
 FOLDER = "journal"
 FILE_HEADER = Struct(">4sIQ")
@@ -39,6 +43,9 @@ _PREFIX = Struct(">II")
 _SEQUENCES_AHEAD = 1 << 20
 _NAME = re.compile(r"\d{20}\.journal")
 _ZEROS_AT_ONCE = 1 << 16
+RESERVE_BYTES = 256 << 10
+_ENTRIES_PER_RESERVE_MIN = 16
+"""Larger entries are just appended: writing everything twice would cost more than it saves."""
 
 
 def path_of(first_sequence: int) -> str:
@@ -54,8 +61,11 @@ def list_files(disk: Disk) -> list[int]:
 class Journal:
     """The file that is appended to."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, reserve_bytes: int = RESERVE_BYTES) -> None:
+        """So many zeros are written ahead at a time."""
         self._disk = disk
+        self._reserve_bytes = reserve_bytes
+        self._reserved = 0  # up to where there are entries or zeros
         self._file: File | None = None
         self._previous: File | None = None
         self.sequence = 0
@@ -89,9 +99,12 @@ class Journal:
             raise
         if self._previous is not None:
             self._previous.close()
+        if self._file is not None and self._reserved:
+            with suppress(OSError):  # zeros do no harm
+                self._file.truncate(self.size)
         # A sync of the old file may be under way on another thread, so it stays open for a while.
         self._previous = self._file
-        self._file, self.first, self.size = file, first, FILE_HEADER.size
+        self._file, self.first, self.size, self._reserved = file, first, FILE_HEADER.size, 0
 
     def _remove_unstarted(self, first: int) -> None:
         """Removes a file that could not be started, durably: more entries may go to the one before it."""
@@ -108,7 +121,7 @@ class Journal:
         self._file = self._disk.open(path_of(first))
         self._file.truncate(size)
         self._disk.sync_folder(FOLDER)  # whoever started the file may have been killed before doing so
-        self.first, self.size = first, size
+        self.first, self.size, self._reserved = first, size, 0
 
     def append(self, parts: Sequence[Buffer]) -> None:
         """Writes the next entry. After an OSError the caller uses `cut_back`."""
@@ -118,13 +131,27 @@ class Journal:
         for part in parts:
             crc = crc32c(part, crc)
             length += len(part)
+        size = ENTRY.size + length
+        if self.size + size > self._reserved and size * _ENTRIES_PER_RESERVE_MIN <= self._reserve_bytes:
+            self._reserve()
         self.file.append([_PREFIX.pack(length, crc) + checked, *parts])
         self.sequence = sequence
-        self.size += ENTRY.size + length
+        self.size += size
+
+    def _reserve(self) -> None:
+        """Writes zeros ahead; without them, too, entries can be appended."""
+        try:
+            self.file.reserve(self._reserve_bytes)
+        except OSError as problem:
+            if problem.errno not in OUT_OF_SPACE:
+                raise
+            self.file.truncate(self.size)
+        self._reserved = self.size + self._reserve_bytes
 
     def cut_back(self) -> None:
         """Removes what a failed `append` may have left, for good: a later entry must not be followed by it."""
         self.file.truncate(self.size)
+        self._reserved = 0
         self.file.sync()
 
     def sync(self) -> None:
@@ -165,6 +192,7 @@ class Ending:
 
     good_bytes: int
     torn_bytes: int
+    """Behind those, without the zeros at the end."""
     damage: str | None
 
 
@@ -190,7 +218,8 @@ class JournalFile:
             yield entry
             position += entry.size
             expected += 1
-        self.ending = Ending(position, len(self.data) - position, self._damage_after(position, expected))
+        torn_bytes = len(self.data[position:].rstrip(b"\0"))
+        self.ending = Ending(position, torn_bytes, self._damage_after(position, expected) if torn_bytes else None)
 
     def _header_is_good(self) -> bool:
         if len(self.data) < FILE_HEADER.size:

@@ -7,7 +7,6 @@ Segments are synced at checkpoints, after which older journal files go. A write 
 and after it nothing more is appended until `try_again` succeeds; after a failed sync, until a restart.
 """
 
-import errno
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,9 +20,9 @@ from onemq.log.checkpoint import Checkpoint
 from onemq.log.cleaner import Choose, Cleaner
 from onemq.log.cleaning import CleanedSegment, by_offset
 from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, run, sync_failure
-from onemq.log.disk import Disk
+from onemq.log.disk import OUT_OF_SPACE, Disk
 from onemq.log.engine import Done, Keep, Replay, WriteSet
-from onemq.log.journal import Journal, JournalFile
+from onemq.log.journal import RESERVE_BYTES, Journal, JournalFile
 from onemq.log.openfiles import OpenFiles
 from onemq.log.pending import PendingSet
 from onemq.log.recovery import Recovery, Report, journal_files_after, newest_snapshot
@@ -37,7 +36,6 @@ OPEN_FILES_MAX = 4096
 CHECKPOINT_ENTRIES = 500_000
 SEGMENT_BYTES_PER_JOURNAL_BYTE = 16
 """Batches that are not journaled are looked through at a start, too, so they must not pile up either."""
-_OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LocalLog:
@@ -49,6 +47,7 @@ class LocalLog:
         *,
         background: Background | None = None,
         journal_bytes: int = JOURNAL_BYTES,
+        journal_reserve_bytes: int = RESERVE_BYTES,
         index_interval_bytes: int = INDEX_INTERVAL_BYTES,
         checkpoint_entries: int = CHECKPOINT_ENTRIES,
         inline_sync_seconds_max: float = INLINE_SECONDS_MAX,
@@ -66,7 +65,7 @@ class LocalLog:
         self._files = OpenFiles(disk, open_files_max)
         self._behind = WriteBehind(segment_waiting_bytes_max, waiting_bytes_max)
         self._registry = Registry(self._files, self._behind, index_interval_bytes)
-        self._journal = Journal(disk)
+        self._journal = Journal(disk, journal_reserve_bytes)
         self._cleaner = Cleaner(disk, background)
         self._commit = GroupCommit(self._journal.sync, background, inline_sync_seconds_max)
         self._failure: OneMQError | None = None
@@ -124,7 +123,7 @@ class LocalLog:
                 self._journal.continue_file(first, size, anew=True)
                 return
             except OSError as problem:
-                if problem.errno not in _OUT_OF_SPACE:
+                if problem.errno not in OUT_OF_SPACE:
                     raise  # a full disk has no room for a copy, and serves without
         self._journal.continue_file(first, size, anew=distrust.is_there(self._disk))
 
@@ -257,7 +256,7 @@ class LocalLog:
 
     def _stop_writing(self, problem: OSError) -> None:
         """Refuses further sets; after a full disk until there is room again."""
-        self._failure, self._can_retry = _write_failure(problem), problem.errno in _OUT_OF_SPACE
+        self._failure, self._can_retry = _write_failure(problem), problem.errno in OUT_OF_SPACE
 
     def _take_back(self, pending: PendingSet) -> None:
         """Undoes the newest set, which was not written to its end."""
@@ -451,7 +450,7 @@ class LocalLog:
             distrust.leave(self._disk)
         self._behind.unsynced |= job.dirty
         self._urgent = True
-        self._can_retry = isinstance(problem, OSError) and problem.errno in _OUT_OF_SPACE and not job.sync_failed
+        self._can_retry = isinstance(problem, OSError) and problem.errno in OUT_OF_SPACE and not job.sync_failed
         if self._can_retry and isinstance(problem, OSError):
             self._failure = _write_failure(problem)
         else:
@@ -461,6 +460,6 @@ class LocalLog:
 
 
 def _write_failure(problem: OSError) -> OneMQError:
-    if problem.errno in _OUT_OF_SPACE:
+    if problem.errno in OUT_OF_SPACE:
         return DiskFull(f"the disk is full ({problem.strerror}): free some space; reads go on, writes are refused")
     return ReadOnly(f"writing to the log failed ({problem}); reads go on, writes are refused: check the disk")

@@ -26,6 +26,9 @@ class OverlayFile:
     def append(self, parts: Sequence[Buffer]) -> None:
         self._tail += b"".join(parts)
 
+    def reserve(self, size: int) -> None:
+        pass
+
     def read(self, position: int, size: int) -> bytes:
         below, data = min(size, self._kept - position), b""
         if self._below is not None and below > 0:

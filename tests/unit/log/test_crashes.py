@@ -120,6 +120,7 @@ class Story:
             self.disk,
             background=self.background if self.threaded else None,
             inline_sync_seconds_max=0.0,
+            journal_reserve_bytes=self.random.choice((0, 2000, 1 << 16)),
             index_interval_bytes=self.random.choice((64, 300, 4096)),
             segment_waiting_bytes_max=self.random.choice((0, 300, 2000, 1 << 16)),
             waiting_bytes_max=self.random.choice((500, 3000, 1 << 20)),

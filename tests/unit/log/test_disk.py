@@ -93,6 +93,34 @@ def test_an_append_after_a_truncation_starts_at_the_cut(disk: Disk) -> None:
     assert file.read(0, 100) == b"0123x"
 
 
+def test_appends_go_over_reserved_zeros(disk: Disk) -> None:
+    file = disk.open("file", create=True)
+    file.append([b"one"])
+    file.reserve(5)
+    assert get(disk, "file") == b"one\0\0\0\0\0"
+    assert file.size() == 8
+    file.append([b"t", b"wo"])
+    assert get(disk, "file") == b"onetwo\0\0"
+    file.reserve(4)
+    assert get(disk, "file") == b"onetwo\0\0\0\0"
+    file.append([b"three", b"", b"four"])
+    file.append([b"."])
+    assert get(disk, "file") == b"onetwothreefour."
+    file.reserve(2)
+    assert get(disk, "file") == b"onetwothreefour.\0\0"
+
+
+def test_a_truncation_takes_reserved_zeros_along(disk: Disk) -> None:
+    file = disk.open("file", create=True)
+    file.append([b"one"])
+    file.reserve(5)
+    file.append([b"two"])
+    file.truncate(3)
+    assert get(disk, "file") == b"one"
+    file.append([b"three"])
+    assert get(disk, "file") == b"onethree"
+
+
 def test_an_append_goes_to_the_end_that_another_handle_made(disk: Disk) -> None:
     first = disk.open("a", create=True)
     first.append([b"0123456789"])

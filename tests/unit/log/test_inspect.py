@@ -17,7 +17,7 @@ from tests.unit.log.helpers import TOPIC, append, content, create, flip, overwri
 def disk(tmp_path: Path) -> OsDisk:
     """A folder with one of everything."""
     disk = OsDisk(tmp_path)
-    log = LocalLog(disk, index_interval_bytes=200)
+    log = LocalLog(disk, index_interval_bytes=200, journal_reserve_bytes=0)
     log.open()
     create(log, segment_bytes=600)
     for number in range(12):

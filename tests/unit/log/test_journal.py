@@ -20,8 +20,8 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
     return made
 
 
-def started(disk: Disk) -> Journal:
-    journal = Journal(disk)
+def started(disk: Disk, reserve_bytes: int = 0) -> Journal:
+    journal = Journal(disk, reserve_bytes)
     journal.start_file()
     return journal
 
@@ -193,10 +193,10 @@ def test_a_cut_last_entry_is_a_torn_tail(disk: Disk) -> None:
     for size in range(last, len(data)):
         overwrite(disk, path_of(1), data[:size])
         assert payloads(disk) == [b"0" * 50, b"1" * 50]
-        assert ending(disk) == (last, size - last, None)
+        assert ending(disk) == (last, len(data[last:size].rstrip(b"\0")), None)
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 5000, b"\xff" * 5000, b"\0" * 8 + b"\x01" * 3000, b"garbage"])
+@pytest.mark.parametrize("tail", [b"\xff" * 5000, b"\0" * 8 + b"\x01" * 3000, b"garbage"])
 def test_garbage_after_the_last_entry_is_a_torn_tail(disk: Disk, tail: bytes) -> None:
     journal = started(disk)
     journal.append([b"good"])
@@ -288,8 +288,107 @@ def test_a_repeated_entry_ends_the_good_part(disk: Disk) -> None:
 def test_a_large_torn_tail_of_zeros_is_looked_through_quickly(disk: Disk) -> None:
     journal = started(disk)
     journal.append([b"good"])
-    journal.file.append([bytes(1 << 20)])
-    assert ending(disk) == (journal.size, 1 << 20, None)
+    journal.file.append([bytes(1 << 20), b"x"])
+    assert ending(disk) == (journal.size, (1 << 20) + 1, None)
+
+
+# Zeros that are written ahead
+
+
+def test_zeros_behind_the_last_entry_are_a_clean_end(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    for number in range(100):
+        journal.append([b"%d" % number * 20])
+        journal.sync()
+        size = len(content(disk, path_of(1)))
+        assert journal.size <= size <= journal.size + 4096
+        assert ending(disk) == (journal.size, 0, None)
+    assert payloads(disk) == [b"%d" % number * 20 for number in range(100)]
+
+
+def test_an_unfinished_entry_in_front_of_zeros_is_a_torn_tail(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    journal.append([b"good"])
+    journal.sync()
+    good = journal.size
+    journal.append([b"torn" * 10, b"\0\0"])
+    flip(disk, path_of(1), good + ENTRY.size + 3)
+    assert payloads(disk) == [b"good"]
+    assert ending(disk) == (good, journal.size - good - 2, None)
+
+
+def test_a_bad_entry_in_front_of_zeros_that_had_been_synced_is_damage(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    for _ in range(3):
+        journal.append([b"entry"])
+        journal.sync()
+    flip(disk, path_of(1), FILE_HEADER.size + ENTRY.size)
+    assert ending(disk)[2] is not None
+
+
+def test_large_entries_are_written_once(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    journal.append([bytes(4096)])
+    assert len(content(disk, path_of(1))) == journal.size
+    journal.append([b"small"])
+    assert len(content(disk, path_of(1))) == journal.size + 4096 - ENTRY.size - 5
+    journal.append([b"large" * 4096])
+    assert len(content(disk, path_of(1))) == journal.size
+    assert ending(disk) == (journal.size, 0, None)
+
+
+def test_what_was_cut_back_is_followed_by_the_next_entry(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    journal.append([b"stays"])
+    sequence, size = journal.sequence, journal.size
+    journal.append([b"goes"])
+    journal.sequence, journal.size = sequence, size
+    journal.cut_back()
+    assert len(content(disk, path_of(1))) == size
+    journal.append([b"comes"])
+    assert payloads(disk) == [b"stays", b"comes"]
+
+
+def test_going_on_in_a_file_with_zeros_cuts_them(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    journal.append([b"one"])
+    journal.close()
+    again = Journal(disk, 4096)
+    again.sequence = 1
+    again.continue_file(1, ending(disk)[0])
+    assert len(content(disk, path_of(1))) == again.size
+    again.append([b"two"])
+    assert payloads(disk) == [b"one", b"two"]
+
+
+def test_a_file_that_a_later_one_follows_keeps_no_zeros(disk: Disk) -> None:
+    journal = started(disk, reserve_bytes=4096)
+    journal.append([b"one"])
+    size = journal.size
+    journal.start_file()
+    assert len(content(disk, path_of(1))) == size
+
+
+def test_a_disk_without_room_for_zeros_takes_entries_still() -> None:
+    disk = SimDisk(Random(1), limit_bytes=1000)
+    disk.make_folder("journal")
+    journal = started(disk, reserve_bytes=4096)
+    for number in range(10):
+        journal.append([b"%d" % number])
+    assert payloads(disk) == [b"%d" % number for number in range(10)]
+    assert len(content(disk, path_of(1))) == journal.size
+
+
+def test_zeros_that_cannot_be_written_are_an_error() -> None:
+    disk = SimDisk(Random(1))
+    disk.make_folder("journal")
+    journal = started(disk, reserve_bytes=4096)
+    disk.fail_next("reserve", errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"):
+        journal.append([b"lost"])
+    journal.cut_back()
+    journal.append([b"kept"])
+    assert payloads(disk) == [b"kept"]
 
 
 # Headers

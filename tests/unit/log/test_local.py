@@ -40,7 +40,7 @@ class Stage:
         self.log = self.open()
 
     def open(self) -> LocalLog:
-        log = LocalLog(self.disk, background=self.background, inline_sync_seconds_max=0.0)
+        log = LocalLog(self.disk, background=self.background, inline_sync_seconds_max=0.0, journal_reserve_bytes=0)
         log.open()
         return log
 
@@ -61,7 +61,7 @@ def stage() -> Stage:
 
 def new_log(disk: SimDisk, told: list[str] | None = None) -> LocalLog:
     """A log that tells of trouble in the list."""
-    log = LocalLog(disk, on_trouble=(told if told is not None else []).append)
+    log = LocalLog(disk, on_trouble=(told if told is not None else []).append, journal_reserve_bytes=0)
     log.open()
     return log
 

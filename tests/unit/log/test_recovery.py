@@ -36,7 +36,7 @@ def disk() -> SimDisk:
 
 
 def opened(disk: SimDisk) -> LocalLog:
-    log = LocalLog(disk, index_interval_bytes=200)
+    log = LocalLog(disk, index_interval_bytes=200, journal_reserve_bytes=0)
     report = log.open()
     assert not report.damage, report
     return log

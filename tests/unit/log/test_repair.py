@@ -49,7 +49,7 @@ def disk(tmp_path: Path) -> OsDisk:
 
 
 def opened(disk: Disk) -> LocalLog:
-    log = LocalLog(disk, index_interval_bytes=300)
+    log = LocalLog(disk, index_interval_bytes=300, journal_reserve_bytes=0)
     log.open()
     return log
 

@@ -29,7 +29,7 @@ from tests.unit.log.test_crashes import Story
 
 
 def opened(disk: Disk) -> LocalLog:
-    log = LocalLog(disk, index_interval_bytes=200)
+    log = LocalLog(disk, index_interval_bytes=200, journal_reserve_bytes=0)
     log.open()
     return log
 
