@@ -23,6 +23,8 @@ from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
 
 _logger = logging.getLogger(__name__)
+_LOOK_SECONDS = 0.001
+"""So long after a turn in which somebody asked for something the clock is looked at again."""
 
 
 class TurnCore(Protocol):
@@ -97,6 +99,7 @@ class Turns:
         self._failing = False
         self._timer: asyncio.TimerHandle | None = None
         self._wake_time = 0.0
+        self._look_time = 0.0
         self._quiet_waiters: list[asyncio.Future[None]] = []
 
     # What connections call.
@@ -104,6 +107,8 @@ class Turns:
     def begin(self, received_bytes: int = 0) -> None:
         """Begins a turn unless one runs. To be called before anything that may change the core."""
         self._received_bytes += received_bytes
+        if self._begun and self._active and self._received_bytes <= TURN_BYTES_MAX:
+            return
         if self._received_bytes > TURN_BYTES_MAX:
             self._end()
             self._received_bytes = received_bytes
@@ -115,7 +120,8 @@ class Turns:
         """Notes that a connection has output in this turn."""
         self._active = True
         self._touched.append(outlet)
-        self._schedule_end()
+        if not self._end_is_scheduled:
+            self._schedule_end()
 
     # What the server calls.
 
@@ -175,7 +181,9 @@ class Turns:
         self._end_is_scheduled = False
         if self._active:
             self._active = False
-            self._wake_in(1)  # what was asked for may be due before the tick knew of it
+            self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
+            if self._timer is None or self._wake_time > self._look_time:
+                self._wake_at(self._look_time)
         if self._begun or self._touched:
             self._end()
 
@@ -252,15 +260,23 @@ class Turns:
         """Sees to it that a turn begins in at most this time, with or without anybody asking."""
         delay_ms = max(0, min(delay_ms, TICK_INTERVAL_MAX_MS))
         wake_time = self._loop.time() + delay_ms / 1000
+        if self._timer is None or self._wake_time > wake_time:
+            self._wake_at(wake_time)
+
+    def _wake_at(self, wake_time: float) -> None:
         if self._timer is not None:
-            if self._wake_time <= wake_time:
-                return
             self._timer.cancel()
         self._wake_time = wake_time
         self._timer = self._loop.call_at(wake_time, self._wake)
 
     def _wake(self) -> None:
         self._timer = None
-        if not self._begun:
-            self._now_ms = 0  # in any case: the last tick may not have known of everything
-            self._begin()
+        if self._begun:
+            return
+        is_early = self._look_time - self._loop.time() > _LOOK_SECONDS / 2
+        if is_early and (self._due_ms is None or self._due_ms > self._clock_ms()):
+            # Turns went on meanwhile and had a look themselves: only the newest of them wants another one.
+            self._wake_at(self._look_time)
+            return
+        self._now_ms = 0  # in any case: the last tick may not have known of everything
+        self._begin()

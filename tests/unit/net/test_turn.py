@@ -255,6 +255,28 @@ class TestClock:
         world.turn(world.first, b"a")
         assert world.loop.next_timer == 0.001
 
+    def test_while_turns_go_on_the_clock_is_not_looked_at_beside_them(self) -> None:
+        world = World()
+        world.turn(world.first, b"a")
+        for _ in range(9):
+            world.loop.advance(0.0003)
+            world.turn(world.first, b"b")
+        assert len(world.core.ticks) == 10
+        world.loop.advance(0.0003)
+        world.loop.advance(0.0007)
+        assert len(world.core.ticks) == 11
+
+    def test_what_is_due_is_done_although_turns_go_on(self) -> None:
+        world = World()
+        world.turn(world.first, b"a")
+        world.core.due_ms = world.now_ms + 2
+        world.loop.advance(0.0008)
+        world.turn(world.first, b"b")
+        world.now_ms += 1
+        ticks = len(world.core.ticks)
+        world.loop.advance(0.0004)
+        assert len(world.core.ticks) == ticks + 1
+
     def test_a_server_that_nobody_asks_anything_sleeps(self) -> None:
         world = World()
         world.turn(world.first, b"a")

@@ -77,8 +77,8 @@ class RequestDecoder:
             self._chunk = data
             self._supply_slice()
 
-    def decode(self, data: bytes) -> list[list[bytes]]:
-        """`feed` and `take` in one, with a short way for the most common chunks: a few whole requests."""
+    def decode_whole(self, data: bytes) -> list[list[bytes]]:
+        """A short way for the most common chunks, a few whole requests. None means that it takes `feed` and `take`."""
         if (
             not (self._chunk or self._is_careful)
             and len(data) <= _IDLE_BYTES
@@ -91,8 +91,7 @@ class RequestDecoder:
             if requests:
                 return requests
             self._reader = hiredis.Reader(notEnoughData=_MORE)
-        self.feed(data)
-        return self.take()
+        return []
 
     def take(self) -> list[list[bytes]]:
         """The next complete requests, few enough to hold; none when more bytes are needed first.

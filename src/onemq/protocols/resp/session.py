@@ -120,7 +120,9 @@ class RespSession:
             return
         self.last_ms = self.service.core.stage.now_ms
         if not (self._waiting or self._running or self.peer.congested or self._todo is not _NOTHING):
-            self._run(data)
+            requests = self._decoder.decode_whole(data)
+            if len(requests) != 1 or not self._execute_single(requests[0]):
+                self._run(data, requests)
             return
         self._decoder.feed(data)
         if not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
@@ -202,16 +204,17 @@ class RespSession:
 
     # How requests are executed.
 
-    def _run(self, data: bytes = b"") -> None:
-        """Executes requests until there are none, one waits, or the peer does not take our output."""
+    def _run(self, data: bytes = b"", requests: list[list[bytes]] | None = None) -> None:
+        """Executes requests until there are none, one waits, or the peer does not take our output. The first ones may
+        be given; else `data` is for the decoder."""
         if self._running or self._waiting:
             return
         self._running = True
         try:
             if self._todo is not _NOTHING:
                 self._execute_todo()
-            requests = self._decoder.decode(data) if data else self._next_requests()
-            if len(requests) == 1 and self._execute_single(requests[0]):
+            if not requests:
+                self._decoder.feed(data)
                 requests = self._next_requests()
             while requests:
                 self.service.commands_processed += len(requests)
@@ -238,22 +241,39 @@ class RespSession:
     def _execute_single(self, request: list[bytes]) -> bool:
         """Executes the only request there is, which is the most common case; False if it is not that simple."""
         command = self._commands.get(request[0])
-        if command is None or self.skipped_replies or not command.accepts(len(request)):
+        if command is None or self.skipped_replies:
             return False
-        self.service.commands_processed += 1
+        words, arity = len(request), command.arity
+        if words != arity and (arity >= 0 or words < -arity):
+            return False
+        service = self.service
+        service.commands_processed += 1
         self.last_command = command
         self._interrupted = False
+        self._running = True
         try:
             reply = command.handler(self, request)
-            if self.service.afterwards:
-                self.service.run_afterwards()
+            if service.afterwards:
+                service.run_afterwards()
         except OneMQError as error:
             reply = self._refuse(error)
+        finally:
+            self._running = False
+        if self._interrupted or self._output or self.skipped_replies:
+            self._finish_single(reply)
+        elif reply:
+            self.peer.send(reply)
+        return True
+
+    def _finish_single(self, reply: bytes) -> None:
+        """What a request leaves that did more than to answer."""
         if reply and not self.skipped_replies:
             self._output.append(reply)
         elif self.skipped_replies > 0 and not self._waiting:
             self.skipped_replies -= 1
-        return True
+        self._hand_over()
+        if self.ended:
+            self.peer.close()
 
     def _execute_run(self, requests: list[list[bytes]]) -> bool:
         """Executes a pipeline of the same command at once; False if it is none, or not that simple."""

@@ -21,7 +21,7 @@ Outcome = list[list[bytes] | str]
 
 
 class ShortWay:
-    """A decoder that is fed by `decode`, as sessions do it as long as they keep up."""
+    """A decoder that is fed by `decode_whole`, as sessions do it as long as they keep up."""
 
     def __init__(self) -> None:
         self._decoder = RequestDecoder()
@@ -32,7 +32,11 @@ class ShortWay:
         return self._decoder.buffered_bytes
 
     def feed(self, data: bytes) -> None:
-        self._decoded += self._decoder.decode(data)
+        requests = self._decoder.decode_whole(data)
+        if not requests:
+            self._decoder.feed(data)
+            requests = self._decoder.take()
+        self._decoded += requests
 
     def take(self) -> list[list[bytes]]:
         decoded, self._decoded = self._decoded, []
