@@ -51,7 +51,12 @@ class Broker:
     def _open(self) -> Log:
         if self.disk is None:
             return MemoryLog()
-        log = LocalLog(self.disk, index_interval_bytes=256, segment_waiting_bytes_max=0)  # tests damage the files
+        log = LocalLog(
+            self.disk,
+            index_interval_bytes=256,
+            journal_reserve_bytes=0,  # tests fill the disk
+            segment_waiting_bytes_max=0,  # tests damage the files
+        )
         log.open()
         return log
 
