@@ -164,18 +164,27 @@ class Core:
             self._unsettled = []
             if not grown and not self.groups.hot:
                 return
-            ends.update((partition, partition.end) for partition in grown)
-            self._settle(grown)
+            for partition in grown:
+                ends[partition] = partition.end
+            if not self._settle(grown):
+                return
         self._unsettled = [each for each in self.stage.touched if ends.get(each) != each.end]
 
-    def _settle(self, grown: list[Partition]) -> None:
+    def _settle(self, grown: list[Partition]) -> bool:
+        """Returns whether anybody may have been served."""
+        waited = False
         for partition in grown:
+            if partition.waiting:
+                waited = True
             topic = self.topics.by_id(partition.topic_id)
             for group in topic.groups.values() if topic is not None else ():
                 if group.waiting:
                     self.groups.hot[group] = None
+        if not (waited or self.groups.hot):
+            return False
         self.receiving.settle()
         self.waiting.settle(grown)
+        return True
 
     def flush(self, done: Done) -> None:
         """Hands the turn to the log. `done` is called when it is as durable as its topics ask."""

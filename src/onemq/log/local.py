@@ -168,8 +168,9 @@ class LocalLog:
             raise
         self._pending.append(pending)
         self._entries_since += len(writes.entries)
-        pending.trim(writes.trims)
-        pending.delete(writes.deletes)
+        if writes.trims or writes.deletes:
+            pending.trim(writes.trims)
+            pending.delete(writes.deletes)
         if writes.sync or pending.garbage:
             self._commit.wait(lambda failure: self._synced(pending, failure))
         else:
@@ -177,15 +178,19 @@ class LocalLog:
             self._acknowledge()
 
     def _write(self, writes: WriteSet, swaps: list[Any], pending: PendingSet) -> None:
-        pending.create(writes.creates)
-        bases = pending.append(writes.batches)
-        self._behind.relieve()
+        if writes.creates:
+            pending.create(writes.creates)
+        rows: list[sets.RowFields] = []
+        parts = [b""]
+        if writes.batches:
+            rows = sets.rows_of(writes.batches, pending.append(writes.batches))
+            parts += [data for _, _, _, data, journaled in writes.batches if journaled]
+            self._behind.relieve()
+            self._bytes_since += sum([row[3] for row in rows])
         if writes.trims:
             writes = replace(writes, trims=self._within_bounds(writes.trims))
-        rows = sets.rows_of(writes.batches, bases)
-        journaled = [batch.data for batch in writes.batches if batch.journaled]
-        self._journal.append([sets.encode(writes, rows, swaps), *journaled])
-        self._bytes_since += sum(len(batch.data) for batch in writes.batches)
+        parts[0] = sets.encode(writes, rows, swaps)
+        self._journal.append(parts)
 
     def _within_bounds(self, trims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         """Trims as they will be carried out: recovery, which may lack what they removed, takes them at their word."""

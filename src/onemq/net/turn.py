@@ -198,7 +198,8 @@ class Turns:
         turn = Turn([(outlet, outlet.collect()) for outlet in touched])
         self._unfinished.append(turn)
         self._flush(turn)
-        self._release()
+        if self._unfinished:
+            self._release()
 
     def _flush(self, turn: Turn) -> None:
         if self._bug is None:
