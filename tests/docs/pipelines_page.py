@@ -38,9 +38,11 @@ class Page:
 
     def run(self) -> None:
         """Runs every block; AssertionError where the page does not say what happens."""
-        for kind, text in _BLOCK.findall(PAGE.read_text()):
+        page = PAGE.read_text()
+        for block in _BLOCK.finditer(page):
+            kind, text = block.groups()
             if kind == "python":
-                self._python(text)
+                self._python("\n" * page.count("\n", 0, block.start(2)) + text)  # errors name the line of the page
             elif kind == "output":
                 self._compare("the Python blocks", text, self._printed.getvalue())
                 self._printed = io.StringIO()
