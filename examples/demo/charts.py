@@ -10,6 +10,7 @@ from watch import Watch
 
 matplotlib.use("Agg")
 from matplotlib import dates, pyplot
+from matplotlib.figure import Figure
 
 COLOURS = {"sent": "#555555", "points": "#1f77b4", "push": "#ff7f0e", "dead": "#d62728"}
 SHADES = {"points": ("#1f77b4", "#8fbbd9"), "push": ("#ff7f0e", "#ffbf86")}
@@ -68,7 +69,7 @@ def draw_books(books: Books, path: Path) -> None:
     _save(figure, path)
 
 
-def _save(figure: pyplot.Figure, path: Path) -> None:
+def _save(figure: Figure, path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
