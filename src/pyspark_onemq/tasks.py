@@ -11,6 +11,7 @@ import pyarrow
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from onemq.memory import keep_large_blocks
 from pyspark_onemq.bodies import Bodies
 from pyspark_onemq.catalog import extents_there
 from pyspark_onemq.columns import body_schema, message_schema, table_schema
@@ -20,7 +21,7 @@ from pyspark_onemq.loss import Losses
 from pyspark_onemq.options import ReadOptions, Server
 from pyspark_onemq.planning import Range
 
-PAGE_BYTES = 8 << 20
+PAGE_BYTES = 4 << 20
 Page = tuple[Range, int, int, bytes]
 """A range, the offset that was asked for, where to go on, and the record batches."""
 
@@ -42,6 +43,7 @@ def read(partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
     """The rows of one task; on an executor."""
     if not isinstance(partition, ReadTask):  # Spark's own, of a read without any
         return
+    keep_large_blocks()
     options = partition.options
     schema = to_arrow_schema(message_schema(options), timezone="UTC")
     body = body_schema(options)

@@ -10,6 +10,7 @@ import uvloop
 
 from onemq import logging
 from onemq.config import Config
+from onemq.memory import keep_large_blocks
 from onemq.server import Server, memory_peak_bytes, raise_file_limit
 
 GC_THRESHOLDS = (100_000, 50, 1_000)
@@ -33,6 +34,7 @@ async def _serve(config: Config) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    keep_large_blocks()
     await server.wait()
     await server.stop()
 
