@@ -65,13 +65,13 @@ def run_query(writer: DataStreamWriter, what: str, once: bool, interval: str | N
 def follow(query: StreamingQuery, what: str) -> Progress:
     """Shows the progress of a query until it ends, or is interrupted; then it is stopped."""
     progress, begun = Progress(), time.monotonic()
-    try:
-        with _terminated_as_interrupted(), shown(what) as show:
-            while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]
-                _take_all(progress, query)
-                show(str(progress))
-    except KeyboardInterrupt:
-        query.stop()
+    with _asked_to_stop() as asked, shown(what) as show:
+        while not query.awaitTermination(LOOK_SECONDS):  # type: ignore[arg-type]
+            _take_all(progress, query)
+            show(str(progress))
+            if asked.is_set():
+                query.stop()
+                break
     _take_all(progress, query)
     progress.seconds = time.monotonic() - begun
     return progress
@@ -90,16 +90,19 @@ def shown(what: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends a query as Ctrl-C does; only the main thread may say so."""
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Set by Ctrl-C or SIGTERM, which must not break into a call to Java; only the main thread may hear of them."""
+    asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield asked
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: asked.set()) for number in signals]
     try:
-        yield
+        yield asked
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def lag_of(report: dict[str, Any]) -> int | None:

@@ -1,8 +1,37 @@
 """What is shown of a query while it runs."""
 
+import os
+import signal
 from typing import Any
 
-from onemq.pipelines.progress import Progress, lag_of
+import pytest
+
+from onemq.pipelines.progress import Progress, follow, lag_of
+
+
+class Query:
+    """A streaming query that would run for ever, and gets a signal while one waits for it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_stopped = False
+        self.recentProgress = [report(0, 5)]
+
+    def awaitTermination(self, timeout: float) -> bool:
+        os.kill(os.getpid(), self.number)
+        return False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_query_and_tells_what_it_did(number: int) -> None:
+    before = signal.getsignal(number)
+    query = Query(number)
+    assert follow(query, "archive").rows == 5  # type: ignore[arg-type]
+    assert query.is_stopped
+    assert signal.getsignal(number) is before
 
 
 def report(batch: int, rows: int, **more: Any) -> dict[str, Any]:
