@@ -1,7 +1,6 @@
 """window, reconcile, drain, dead-letters and dedupe from end to end, on a real broker."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ from onemq.pipelines.broker import Broker
 from onemq.pipelines.outlet import parse_outlet
 from onemq.pipelines.reconcile import Request
 from onemq.pipelines.sides import parse_side
+from onemq.pipelines.state import State
 from onemq.pipelines.windows import Plan, Shape, parse_aggregate
 from pyspark_onemq.connection import Connection
 from tests.process import Serve
-
-Send = Callable[..., None]
 
 
 @pytest.fixture
@@ -42,6 +40,19 @@ def messages(connection: Connection, topic: str) -> list[dict[str, Any]]:
         if end > start:
             found += connection.call("MQ.READ", topic, "PARTITION", partition, "OFFSET", start, "COUNT", 10_000)
     return found
+
+
+def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    """Lets a method fail when it is called first, as if the program had died there."""
+    method, calls = getattr(owner, name), []
+
+    def fail_first(self: object, *words: Any) -> Any:
+        calls.append(words)
+        if len(calls) == 1:
+            raise RuntimeError("killed here")
+        return method(self, *words)
+
+    monkeypatch.setattr(owner, name, fail_first)
 
 
 def test_windows_are_written_once_and_late_messages_are_kept(
@@ -133,9 +144,9 @@ def test_what_a_group_has_acknowledged_is_a_side_of_the_books(
 
 
 def test_a_backlog_is_spread_over_more_partitions_in_order_and_the_group_moves_on(
-    spark: SparkSession, mq: Broker, connection: Connection, tmp_path: Path
+    spark: SparkSession, mq: Broker, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F6"""
+    """F6: also if it dies after it has copied a batch, and before the group knows."""
     connection.call("MQ.TOPIC", "CREATE", "slow", "PARTITIONS", 2)
     send(connection, "slow", [{"n": number, "who": number % 7} for number in range(60)], "who")
     ends = {place[0]: place[2] for place in connection.call("MQ.OFFSETS", "slow")}
@@ -145,9 +156,11 @@ def test_a_backlog_is_spread_over_more_partitions_in_order_and_the_group_moves_o
         drain.prepare(mq, "slow", "g", "wide", 3, False)
     connection.close()
     connection.call("PING")
-    summary = drain.run(
-        spark, mq, "slow", "g", "wide", checkpoint=str(tmp_path / "checkpoint"), times=3, rate=10_000, most=25
-    )
+    options: dict[str, Any] = {"checkpoint": str(tmp_path / "checkpoint"), "times": 3, "rate": 10_000, "most": 25}
+    failing_once(monkeypatch, drain._Work, "_move")
+    with pytest.raises(Exception, match="killed here"):
+        drain.run(spark, mq, "slow", "g", "wide", **options)
+    summary = drain.run(spark, mq, "slow", "g", "wide", **options)
     assert (summary.facts["copied"], summary.facts["partitions_now"], summary.facts["lag_left"]) == (58, 6, 0)
     found = messages(connection, "wide")
     assert len({each["partition"] for each in found}) > 1
@@ -179,15 +192,18 @@ def test_dead_letters_are_grouped_chosen_by_sql_and_sent_back_once(
 
 
 def test_repeats_are_left_out_over_batches_and_nothing_else_is(
-    spark: SparkSession, mq: Broker, connection: Connection, tmp_path: Path
+    spark: SparkSession, mq: Broker, connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F9"""
+    """F9: also if it dies after it has copied a batch, and before it remembers the keys."""
     rows = [("a", 0), ("b", 1), ("a", 5), ("c", 100), ("a", 101), ("b", 8)]
     options: dict[str, Any] = {
         "by": ["id"], "within_ms": 10_000, "time": "at", "checkpoint": str(tmp_path / "checkpoint"), "most": 3,
     }  # fmt: skip
     send(connection, "raw", [{"id": id, "at": 1_794_823_200 + at} for id, at in rows], "id")
     send(connection, "raw", [{"no": "id"}, {"no": "id"}])
+    failing_once(monkeypatch, State, "keep")
+    with pytest.raises(Exception, match="killed here"):
+        dedupe.run(spark, mq, "raw", "clean", **options)
     summary = dedupe.run(spark, mq, "raw", "clean", **options)
     assert [summary.facts[name] for name in ("messages", "copied", "repeats", "without_a_key")] == [8, 6, 2, 2]
     send(connection, "raw", [{"id": "a", "at": 1_794_823_200 + 105}, {"id": "d", "at": 1_794_823_200 + 105}], "id")
