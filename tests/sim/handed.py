@@ -109,6 +109,7 @@ class Handed:
         readable = dict(self._readable(cursor.partition))
         handed = {readable[offset] for offset in offsets if offset in readable}
         if not handed:
+            track.streak += len(offsets)
             return  # read ahead, and compacted since
         assert len(handed) == 1, f"one delivery of several priorities: {handed}"
         lowest = min(handed)

@@ -69,6 +69,22 @@ def test_unsynced_bytes_are_lost_kept_cut_anywhere_or_torn_by_blocks() -> None:
         assert all(len(set(block)) <= 1 for block in blocks), "blocks are written whole"
 
 
+def test_unsynced_bytes_over_reserved_zeros_are_there_or_zeros_by_blocks() -> None:
+    def run(disk: SimDisk) -> None:
+        file = new_file(disk, "f", b"safe")
+        file.reserve(2 * BLOCK_BYTES)
+        file.sync()
+        file.append([b"safe too"])
+        file.sync()
+        file.append([b"x" * BLOCK_BYTES])
+
+    found = {content for (content,) in outcomes(run, "f")}
+    first = BLOCK_BYTES - len(b"safesafe too")
+    parts = [(b"x" * first, bytes(first)), (b"x" * (BLOCK_BYTES - first), bytes(BLOCK_BYTES - first))]
+    end = bytes(2 * BLOCK_BYTES + 4 - len(b"safesafe too") - BLOCK_BYTES)
+    assert found == {b"safesafe too" + one + two + end for one in parts[0] for two in parts[1]}
+
+
 def test_files_lose_their_unsynced_bytes_independently() -> None:
     def run(disk: SimDisk) -> None:
         first, second = new_file(disk, "a"), new_file(disk, "b")
