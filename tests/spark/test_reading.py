@@ -94,7 +94,7 @@ def test_what_lies_before_the_first_kept_message_fails_or_is_left_out(source: So
         ({"subscribe": "nowhere"}, "there is no topic 'nowhere' at the broker"),
         ({"assign": '{"there": [3]}'}, "the topic 'there' has no partition 3: it has 1, counted from 0"),
         ({"subscribe": "there", "startingOfsets": "earliest"}, "did you mean startingOffsets?"),
-        ({"subscribe": "there", "filter": "tag ="}, "tag ="),
+        ({"subscribe": "there", "filter": "tag ="}, "filter: it ends after character 5"),
         ({"subscribe": "there", "schema": "n INTEGRAL"}, "the option schema is not understood at 'integral'"),
         ({"subscribe": "there", "group": "g"}, "the option group is for a stream read"),
         ({"subscribe": "there", "startingOffsets": '{"there": {"0": 0, "1": 0}}'}, "have there/1, which are not read"),
