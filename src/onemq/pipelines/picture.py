@@ -41,6 +41,8 @@ def _draw_totals(axes: Any, totals: Mapping[str, int]) -> None:
 
 
 def _draw_history(axes: Any, history: Sequence[Mapping[str, Any]]) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     times: list[datetime] = [row["at"] for row in history]
     axes.stackplot(
         times, *([row[state] for row in history] for state in STATES), labels=STATES,
@@ -48,6 +50,8 @@ def _draw_history(axes: Any, history: Sequence[Mapping[str, Any]]) -> None:
     )  # fmt: skip
     axes.set_xlabel("sent at (UTC)")
     axes.set_ylabel("keys")
-    axes.legend(loc="upper left", frameon=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(STATES), frameon=False)
+    locator = AutoDateLocator(maxticks=6)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(axis="x", rotation=30)
