@@ -32,11 +32,17 @@ NOISE = [
 ]
 
 
+QUICK = {"test_connection.py", "test_readers.py", "test_reading.py", "test_streaming.py", "test_writing.py"}
+"""What `make test` runs; the others, which take minutes, run in `make spark`."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("spark"))
+            if item.path.name not in QUICK:
+                item.add_marker(pytest.mark.long)
             for filter in NOISE:
                 item.add_marker(pytest.mark.filterwarnings(filter))
 
