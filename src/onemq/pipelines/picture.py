@@ -41,7 +41,7 @@ def _draw_totals(axes: Any, totals: Mapping[str, int]) -> None:
 
 
 def _draw_history(axes: Any, history: Sequence[Mapping[str, Any]]) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib import dates
 
     times: list[datetime] = [row["at"] for row in history]
     axes.stackplot(
@@ -51,7 +51,8 @@ def _draw_history(axes: Any, history: Sequence[Mapping[str, Any]]) -> None:
     axes.set_xlabel("sent at (UTC)")
     axes.set_ylabel("keys")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(STATES), frameon=False)
-    locator = AutoDateLocator(maxticks=6)
+    drawn: Any = dates
+    locator = drawn.AutoDateLocator(maxticks=6)
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(drawn.ConciseDateFormatter(locator))
     axes.spines[["top", "right"]].set_visible(False)
