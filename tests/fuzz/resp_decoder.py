@@ -53,7 +53,10 @@ def _at_once(parts: Iterable[bytes]) -> Outcome:
     decoder, found = RequestDecoder(), Outcome()
     try:
         for part in parts:
-            found += decoder.decode(part)
+            whole = decoder.decode_whole(part)
+            found += whole
+            if not whole:
+                decoder.feed(part)
             _take(decoder, found)
     except ProtocolError as error:
         found.append(error.text)

@@ -294,7 +294,7 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
 def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
     """The record of one offset, without decoding the others where that can be avoided."""
     place = offset - header.base_offset
-    if not _is_dense(header):
+    if not _is_dense(header) or header.record_count < 8:
         return next((record for record in decode(data, position, header) if record[0] == offset), None)
     if not 0 <= place < header.record_count:
         return None

@@ -78,7 +78,7 @@ class RequestDecoder:
             self._supply_slice()
 
     def decode_whole(self, data: bytes) -> list[list[bytes]]:
-        """A short way for the most common chunks, a few whole requests. None means that it takes `feed` and `take`."""
+        """A short way for the most common chunks, a few whole requests; empty if it takes `feed` and `take`."""
         if (
             not (self._chunk or self._is_careful)
             and len(data) <= _IDLE_BYTES
