@@ -32,7 +32,7 @@ NOISE = [
 ]
 
 
-QUICK = {"test_connection.py", "test_readers.py", "test_reading.py", "test_writing.py"}
+QUICK = {"test_connection.py", "test_readers.py", "test_reading.py"}
 """What `make test` runs; the others, which take minutes, run in `make spark`."""
 
 
