@@ -35,6 +35,10 @@ PARKED_BATCH_MESSAGES = 16
 """Parked messages are taken out one by one, in any order: finding one in a large batch would take long."""
 HeaderList = list[tuple[bytes, bytes | None]]
 Own = dict[bytes, bytes | None]
+Parcel = tuple[int, bytes | None, bytes | None, bytes, int, bytes, int, bytes | None]
+"""A parked message ready to go: (id, key, body, header block, topic id, topic name, partition or -1, routing key). A
+plain tuple of plain values, because very many may wait: the garbage collector need not follow such.
+"""
 
 
 class Parking:
@@ -142,19 +146,35 @@ class Parking:
             return headers
         return [*headers, (ID, message_id(self.partition.topic_id, 0, record[0]).encode())]
 
-    def forward(self, record: Record, own: Own, headers: HeaderList) -> bool:
+    def packed(self, record: Record, own: Own, headers: HeaderList) -> Parcel:
+        """A message that only has to be sent, with these headers."""
+        id, number, order_key = own.get(TARGET_ID), own.get(TARGET_PARTITION), header(headers, ORDER_KEY)
+        return (
+            record[0],
+            record[2],
+            record[3],
+            encode_headers(headers),
+            -1 if id is None else int(id),
+            own.get(TARGET) or b"",
+            -1 if number is None else int(number),
+            record[2] if order_key is None else order_key,
+        )
+
+    def send(self, parcel: Parcel) -> bool:
         """Sends a message to its topic, if that is still there. What was taken is delivered: the topic's settings
         may have changed since, and some of the headers are ours."""
-        topic = self._target(record, own)
+        id, key, body, headers, topic_id, name, number, routing_key = parcel
+        topic = self.topic_of(topic_id, name.decode())
         if topic is None:
-            self.on_lost(record[0], f"topic {target_of(record)!r} does not exist any more")
+            self.on_lost(id, f"topic {name.decode()!r} does not exist any more")
             return False
-        number = own.get(TARGET_PARTITION)
-        wanted = int(number) if number is not None and int(number) < len(topic.partitions) else None
-        order_key = header(headers, ORDER_KEY)
-        partition = topic.choose(record[2] if order_key is None else order_key, wanted)
-        self._sending.put(partition, record[3], record[2], encode_headers(headers))
+        wanted = number if 0 <= number < len(topic.partitions) else None
+        self._sending.put(topic.choose(routing_key, wanted), body, key, headers)
         return True
+
+    def forward(self, record: Record, own: Own, headers: HeaderList) -> bool:
+        """Packs and sends."""
+        return self.send(self.packed(record, own, headers))
 
     def target_name(self, record: Record) -> str:
         """The name of the topic that a message goes to."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from onemq.core.entries import RESCHEDULE, SCHEDULE, SERIES, SERIES_NEXT, UNSCHEDULE
-from onemq.core.parking import Parking
+from onemq.core.parking import Parcel, Parking
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending
 from onemq.core.series import Repeat, Series
@@ -56,7 +56,7 @@ class Schedule:
         """Timers that were rescheduled, or came before -> when they are due now."""
         self._series: dict[int, Series] = {}
         self._firing: set[int] = set()
-        self._soon = Soon(self.parking, reading, self._due_between)
+        self._soon = Soon(self.parking, reading, self._due_between, self._packed)
 
     def __len__(self) -> int:
         return len(self.parking)
@@ -181,14 +181,15 @@ class Schedule:
         return self.is_live(id) and self._moved.get(id, 0) <= self._stage.now_ms
 
     def _fire(self, ids: list[int]) -> None:
-        ready = self._soon.take(ids)
+        ready = self._soon.take([id for id in ids if self._is_plain(id)])
         missing = [id for id in ids if id not in ready] if ready else ids
 
         def found(records: dict[int, Record]) -> None:
-            records |= ready
             self._firing.difference_update(ids)
             due = [id for id in ids if self._is_due(id)]  # not cancelled or moved meanwhile
-            delivered = {id for id in due if id in records and self._deliver(records[id])}
+            for id, record in records.items():
+                ready[id] = self._packed(record)
+            delivered = {id for id in due if id in ready and self.parking.send(ready[id])}
             if due:
                 self._fired(due, delivered)
 
@@ -197,7 +198,12 @@ class Schedule:
         else:
             found({})
 
-    def _deliver(self, record: Record) -> bool:
+    def _is_plain(self, id: int) -> bool:
+        """Whether a timer is as it was when its message was parked."""
+        return id not in self._series and id not in self._moved
+
+    def _packed(self, record: Record) -> Parcel:
+        """The message of a timer as it goes out."""
         id, parking = record[0], self.parking
         own, headers = parking.opened(record)
         if id in self._series:
@@ -206,7 +212,7 @@ class Schedule:
         else:
             headers = parking.identified(record, headers)
         due = b"%d" % self._moved[id] if id in self._moved else own[DUE]
-        return parking.forward(record, own, [(DUE, due), *headers])
+        return parking.packed(record, own, [(DUE, due), *headers])
 
     def _fired(self, ids: list[int], delivered: set[int]) -> None:
         """Timers came: they are done, or have their next time. A series that leads nowhere ends."""
@@ -261,6 +267,7 @@ class Schedule:
         _, id, due_ms = entry
         if id in self._moved:
             self._wheel.discard(self._moved[id], id)
+        self._soon.forget(id)
         self._moved[id] = due_ms
         self._wheel.add(due_ms, id)
         if id in self._series:
