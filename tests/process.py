@@ -26,11 +26,16 @@ def free_port() -> int:
 
 
 class Serve:
-    """`onemq serve` on a folder and a free port, or a given one."""
+    """`onemq serve` on a folder and a free port, or a given one; with `kafka`, on another for that protocol."""
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *options: str, port: int | None = None, kafka: bool = False, kafka_port: int | None = None
+    ) -> None:
         self.port = port or free_port()
-        command = [sys.executable, "-m", "onemq", "serve", "--data", str(folder), "--resp", f"127.0.0.1:{self.port}"]
+        self.kafka_port = kafka_port or free_port()
+        kafka_address = f"127.0.0.1:{self.kafka_port}" if kafka or kafka_port else "off"
+        command = [sys.executable, "-m", "onemq", "serve", "--data", str(folder)]
+        command += ["--resp", f"127.0.0.1:{self.port}", "--kafka", kafka_address]
         self._process = subprocess.Popen(
             [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

@@ -26,6 +26,7 @@ class Broker:
         """Returns when it serves, with the seconds that took."""
         begun = time.perf_counter()
         command = [sys.executable, "-m", "onemq", "serve", "--data", str(self.folder), "--resp", self.address]
+        command += ["--kafka", "off"]
         with (self.folder.parent / "broker.log").open("ab") as output:
             process = self._process = subprocess.Popen(command, stdout=output, stderr=output)
         while time.perf_counter() - begun < START_SECONDS_MAX and process.poll() is None:

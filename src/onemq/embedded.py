@@ -21,7 +21,7 @@ from typing import Any, Self, TypeVar
 import uvloop
 from msgspec.structs import replace
 
-from onemq.config import Address, load_config
+from onemq.config import OFF, Address, load_config
 from onemq.errors import OneMQError
 from onemq.net.turn import wall_clock_ms
 from onemq.server import Server
@@ -37,16 +37,23 @@ class Broker:
     """A broker on a thread of its own. All methods may be called from any thread, but not at the same time."""
 
     def __init__(
-        self, data: str | PathLike[str], *, listen: str = LOOPBACK_ANY_PORT, config: str | PathLike[str] | None = None
+        self,
+        data: str | PathLike[str],
+        *,
+        listen: str = LOOPBACK_ANY_PORT,
+        kafka: str = OFF,
+        config: str | PathLike[str] | None = None,
     ) -> None:
         """`data` is a folder, or ":memory:" to keep nothing; `listen` is `host:port`, where port 0 is any free
-        one; `config` is a file of settings as `onemq serve` takes it. Fails with ConfigError."""
-        options = {"log.data": fspath(data), "resp.listen": listen}
+        one, and `kafka` the same for clients of Kafka, or "off"; `config` is a file of settings as `onemq serve` takes
+        it. Fails with ConfigError."""
+        options = {"log.data": fspath(data), "resp.listen": listen, "kafka.listen": kafka}
         self._config = load_config(None if config is None else Path(config), options)
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._server: Server
         self._host, self._port = "", 0
+        self._kafka_port = 0
         self._problem: BaseException | None = None
 
     # What it offers.
@@ -66,6 +73,12 @@ class Broker:
         """The real one, even if any was asked for; stays the same when it is started again."""
         self._check_started()
         return self._port
+
+    @property
+    def kafka_port(self) -> int:
+        """Where it speaks the Kafka protocol, if it was told to; 0 if not."""
+        self._check_started()
+        return self._kafka_port
 
     @property
     def is_running(self) -> bool:
@@ -145,14 +158,23 @@ class Broker:
         if addresses:
             host, _, port = addresses[0].rpartition(":")
             self._host, self._port = host.strip("[]"), int(port)
+        for address in self._server.addresses.get("kafka", ()):
+            self._kafka_port = int(address.rpartition(":")[2])
 
     def _keep_port(self) -> None:
         """Started again, it serves where it did before, whatever port it was."""
-        listen = self._config.resp.listen
-        if self._port and listen is not None and not listen.port:
-            again = Address(f"{listen.rpartition(':')[0]}:{self._port}")
-            self._config = replace(self._config, resp=replace(self._config.resp, listen=again))
+        config = self._config
+        resp = replace(config.resp, listen=_on_port(config.resp.listen, self._port))
+        kafka = replace(config.kafka, listen=_on_port(config.kafka.listen, self._kafka_port))
+        self._config = replace(config, resp=resp, kafka=kafka)
 
     def _check_started(self) -> None:
         if not self._port:
             raise OneMQError("the broker has no address before it was started; use `with`, or start()")
+
+
+def _on_port(listen: Address | None, port: int) -> Address | None:
+    """The address, with the port that was found for it, if any was asked for."""
+    if not port or listen is None or listen.port:
+        return listen
+    return Address(f"{listen.rpartition(':')[0]}:{port}")

@@ -42,6 +42,14 @@ MQ_PUSH_MESSAGES_MAX = 512
 MQ_PUSH_BYTES = 256 * KIB
 """What one push holds at most, and about how much if messages are large."""
 
+# Kafka: what one request may be.
+KAFKA_PRODUCE_BYTES_MAX = 100 * MIB
+"""The largest Produce request, as Kafka's own `socket.request.max.bytes`."""
+KAFKA_REQUEST_BYTES_MAX = 8 * MIB
+"""The largest request of any other kind."""
+KAFKA_PARKED_BYTES_MAX = 1 * MIB
+"""What a client may send ahead while a request waits for its answer; then we stop reading from it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:

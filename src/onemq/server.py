@@ -38,6 +38,8 @@ from onemq.net.background import BackgroundThreads
 from onemq.net.connection import Connections
 from onemq.net.listener import KEEPALIVE_IDLE_S, Listener, drain
 from onemq.net.turn import Turns, wall_clock_ms
+from onemq.protocols import SessionFactory
+from onemq.protocols.kafka.service import KafkaFacts, KafkaService
 from onemq.protocols.resp.service import RespService, ServerFacts
 
 _logger = logging.getLogger(__name__)
@@ -214,10 +216,10 @@ class Server:
     async def start(self) -> None:
         """Serves when this returns. Fails with OneMQError before anything has changed on disk."""
         loop = asyncio.get_running_loop()
-        resp_address = self._config.resp.listen
         try:
-            if resp_address is not None:
-                self._listeners.append(Listener("resp", resp_address))
+            for protocol, address in (("resp", self._config.resp.listen), ("kafka", self._config.kafka.listen)):
+                if address is not None:
+                    self._listeners.append(Listener(protocol, address))
             self._broker = open_broker(self._config, loop, self._clock_ms())
         except BaseException:
             self._close_listeners()
@@ -225,15 +227,25 @@ class Server:
         self._turns = Turns(self._broker.core, loop, clock_ms=self._clock_ms, on_broken=self._broken)
         self._turns.begin()
         for listener in self._listeners:
-            resp = RespService(
-                self._broker.core,
-                self._facts(listener.port),
-                topic_config=topic_config(TopicSettings(), self._config.log),
-            )
-            await listener.accept(resp.connect, self._turns, self._connections)
+            await listener.accept(self._session_factory(listener), self._turns, self._connections)
         self._announce()
 
-    def _facts(self, port: int) -> ServerFacts:
+    def _session_factory(self, listener: Listener) -> SessionFactory:
+        core, config = self._broker.core, topic_config(TopicSettings(), self._config.log)
+        if listener.protocol == "kafka":
+            return KafkaService(core, self._kafka_facts(), config).connect
+        return RespService(core, self._resp_facts(listener.port), topic_config=config).connect
+
+    def _kafka_facts(self) -> KafkaFacts:
+        settings, data = self._config.kafka, self._config.log.data
+        return KafkaFacts(
+            identity=secrets.token_hex() if data == MEMORY else str(Path(data).absolute()),
+            advertise=(settings.advertise.host, settings.advertise.port) if settings.advertise is not None else None,
+            auto_create=settings.auto_create,
+            partitions=settings.partitions,
+        )
+
+    def _resp_facts(self, port: int) -> ServerFacts:
         listen, data = self._config.resp.listen, self._config.log.data
         return ServerFacts(
             run_id=secrets.token_hex(20),

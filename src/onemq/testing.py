@@ -16,7 +16,8 @@ from typing import Self
 
 from onemq import embedded
 from onemq.client.times import Duration, milliseconds
-from onemq.config import MEMORY
+from onemq.config import MEMORY, OFF
+from onemq.embedded import LOOPBACK_ANY_PORT
 from onemq.errors import OneMQError
 from onemq.net.turn import wall_clock_ms
 
@@ -78,10 +79,12 @@ class Broker(embedded.Broker):
         data: str | PathLike[str] | None = None,
         *,
         port: int = 0,
+        kafka: bool = False,
         config: str | PathLike[str] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(MEMORY if data is None else data, listen=f"127.0.0.1:{port}", config=config)
+        listen, kafka_listen = f"127.0.0.1:{port}", LOOPBACK_ANY_PORT if kafka else OFF
+        super().__init__(MEMORY if data is None else data, listen=listen, kafka=kafka_listen, config=config)
         self.clock = clock or Clock()
 
     def start(self) -> Self:
@@ -116,15 +119,17 @@ def broker(
     data: str | PathLike[str] | None = None,
     *,
     port: int = 0,
+    kafka: bool = False,
     config: str | PathLike[str] | None = None,
     clock: Clock | None = None,
 ) -> Broker:
     """A broker for a test or a notebook, to be used with `with`, or with `start()` and `stop()`.
 
     It listens on a free port of the loopback interface, or on `port`, and keeps its messages in memory, or in the
-    folder `data`. `config` is a file of settings as `onemq serve` takes it. Several brokers may share a `clock`.
+    folder `data`. With `kafka`, clients of Kafka find it on `kafka_port`. `config` is a file of settings as `onemq
+    serve` takes it. Several brokers may share a `clock`.
     """
-    return Broker(data, port=port, config=config, clock=clock)
+    return Broker(data, port=port, kafka=kafka, config=config, clock=clock)
 
 
 def _start_ms(start: datetime | int | None) -> int:

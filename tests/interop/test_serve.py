@@ -88,7 +88,8 @@ class TestStart:
         assert (tmp_path / "data").is_dir()
 
     def test_port_0_takes_a_free_one_and_tells_it(self, tmp_path: Path) -> None:
-        command = [sys.executable, "-m", "onemq", "serve", "--data", ":memory:", "--resp", "127.0.0.1:0"]
+        options = ["--data", ":memory:", "--resp", "127.0.0.1:0", "--kafka", "off"]
+        command = [sys.executable, "-m", "onemq", "serve", *options]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             match = re.search(r"resp on 127\.0\.0\.1:(\d+); data in memory", process.stderr.readline())
@@ -159,7 +160,7 @@ class TestRefusals:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             address = f"127.0.0.1:{taken.getsockname()[1]}"
-            line = refusal("serve", "--data", str(tmp_path / "data"), "--resp", address)
+            line = refusal("serve", "--data", str(tmp_path / "data"), "--resp", address, "--kafka", "off")
         assert line.startswith(f"cannot listen on {address} for resp: the port is in use; stop the program")
         assert not (tmp_path / "data").exists()
 
@@ -185,7 +186,7 @@ class TestRefusals:
     def test_a_folder_in_use(self, tmp_path: Path) -> None:
         with Serve(tmp_path / "data") as broker:
             broker.wait_until_serving()
-            line = refusal("serve", "--data", str(tmp_path / "data"), "--resp", "127.0.0.1:0")
+            line = refusal("serve", "--data", str(tmp_path / "data"), "--resp", "127.0.0.1:0", "--kafka", "off")
             assert "is in use by another OneMQ" in line
             assert broker.command("PING") == b"+PONG\r\n"
 
@@ -194,23 +195,23 @@ class TestRefusals:
         folder.mkdir()
         (folder / "onemq.json").write_text('{"format": 999}')
         before = contents(folder)
-        line = refusal("serve", "--data", str(folder), "--resp", "127.0.0.1:0")
+        line = refusal("serve", "--data", str(folder), "--resp", "127.0.0.1:0", "--kafka", "off")
         assert "has format 999, newer than this OneMQ reads" in line
         assert contents(folder) == before
 
     def test_a_folder_of_somebody_else(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.txt").write_text("x")
-        line = refusal("serve", "--data", str(tmp_path), "--resp", "127.0.0.1:0")
+        line = refusal("serve", "--data", str(tmp_path), "--resp", "127.0.0.1:0", "--kafka", "off")
         assert "files that are not OneMQ's (thesis.txt)" in line
         assert list(contents(tmp_path)) == ["thesis.txt"]
 
     def test_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("x")
-        refusal("serve", "--data", str(tmp_path / "file"), "--resp", "127.0.0.1:0")
+        refusal("serve", "--data", str(tmp_path / "file"), "--resp", "127.0.0.1:0", "--kafka", "off")
 
     @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
     def test_a_place_where_no_folder_can_be_made(self) -> None:
-        line = refusal("serve", "--data", "/proc/onemq", "--resp", "127.0.0.1:0")
+        line = refusal("serve", "--data", "/proc/onemq", "--resp", "127.0.0.1:0", "--kafka", "off")
         assert line.startswith("cannot use the data folder /proc/onemq: ")
         assert line.endswith("choose another one with --data")
 
@@ -218,5 +219,6 @@ class TestRefusals:
         tmp_path.chmod(0o500)
         if may_write(tmp_path):
             pytest.skip("root cannot give up its rights here")
-        line = refusal("serve", "--data", str(tmp_path / "data"), "--resp", "127.0.0.1:0", before=obey_file_modes)
+        options = ["--data", str(tmp_path / "data"), "--resp", "127.0.0.1:0", "--kafka", "off"]
+        line = refusal("serve", *options, before=obey_file_modes)
         assert "Permission denied; give it rights or choose another one with --data" in line

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from onemq.config import Address, Config, LogSettings, RespSettings, TopicSettings
+from onemq.config import Address, Config, KafkaSettings, LogSettings, RespSettings, TopicSettings
 from onemq.core.topics import TopicConfig
 from onemq.errors import ConfigError, FolderError, ListenError
 from onemq.server import Server, raise_file_limit, topic_config
 
+NO_KAFKA = KafkaSettings(listen=None)
 HERE = RespSettings(listen=Address("127.0.0.1:0"))
 IN_MEMORY = LogSettings(data=":memory:")
 
@@ -46,14 +47,14 @@ def test_it_serves(kind: str, tmp_path: Path) -> None:
         assert await ask(server, "PING") == b"+PONG\r\n"
         assert b"onemq_version" in await ask(server, "INFO")
 
-    serve(Config(resp=HERE, log=IN_MEMORY if kind == "memory" else on_disk(tmp_path)), test)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=IN_MEMORY if kind == "memory" else on_disk(tmp_path)), test)
 
 
 def test_everything_can_be_off() -> None:
     async def test(server: Server) -> None:
         assert server.addresses == {}
 
-    serve(Config(resp=RespSettings(listen=None), log=IN_MEMORY), test)
+    serve(Config(kafka=NO_KAFKA, resp=RespSettings(listen=None), log=IN_MEMORY), test)
 
 
 def test_it_waits_until_it_is_asked_to_stop() -> None:
@@ -64,7 +65,7 @@ def test_it_waits_until_it_is_asked_to_stop() -> None:
         server.ask_to_stop()
         await waiting
 
-    serve(Config(resp=HERE, log=IN_MEMORY), test)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=IN_MEMORY), test)
 
 
 def test_topics_of_the_configuration_are_there_and_follow_it(tmp_path: Path) -> None:
@@ -77,12 +78,12 @@ def test_topics_of_the_configuration_are_there_and_follow_it(tmp_path: Path) -> 
     async def three_partitions(server: Server) -> None:
         assert b"topics:1\r\npartitions:3\r\n" in await ask(server, "INFO onemq")
 
-    serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(2, "stream")), two_partitions)
-    serve(Config(resp=HERE, log=on_disk(tmp_path)), two_partitions)
-    serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(3, "queue")), three_partitions)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path), topics=topics(2, "stream")), two_partitions)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path)), two_partitions)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path), topics=topics(3, "queue")), three_partitions)
     with pytest.raises(ConfigError, match=r"topics\.orders: .* it can only grow"):
-        serve(Config(resp=HERE, log=on_disk(tmp_path), topics=topics(1, "queue")), three_partitions)
-    serve(Config(resp=HERE, log=on_disk(tmp_path)), three_partitions)
+        serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path), topics=topics(1, "queue")), three_partitions)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path)), three_partitions)
 
 
 def test_a_topic_takes_from_the_log_table_what_it_leaves_open() -> None:
@@ -98,21 +99,21 @@ def test_the_defaults_of_the_configuration_are_those_of_the_core() -> None:
 
 def test_a_folder_in_use_is_refused_and_the_address_is_free_again(tmp_path: Path) -> None:
     async def test(server: Server) -> None:
-        other = Server(Config(resp=HERE, log=on_disk(tmp_path)))
+        other = Server(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path)))
         with pytest.raises(FolderError, match="in use by another OneMQ"):
             await other.start()
 
-    serve(Config(resp=HERE, log=on_disk(tmp_path)), test)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path)), test)
 
 
 def test_an_address_in_use_is_refused_before_the_folder_is_made(tmp_path: Path) -> None:
     async def test(server: Server) -> None:
         taken = RespSettings(listen=Address(server.addresses["resp"][0]))
         with pytest.raises(ListenError):
-            await Server(Config(resp=taken, log=on_disk(tmp_path))).start()
+            await Server(Config(kafka=NO_KAFKA, resp=taken, log=on_disk(tmp_path))).start()
         assert not (tmp_path / "data").exists()
 
-    serve(Config(resp=HERE, log=IN_MEMORY), test)
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=IN_MEMORY), test)
 
 
 def test_too_few_files_for_the_connections_are_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -36,6 +36,9 @@ def serve(
     resp: Annotated[
         str | None, typer.Option(metavar="HOST:PORT|off", help="The Redis protocol.  [127.0.0.1:6379]")
     ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT|off", help="The Kafka protocol.  [127.0.0.1:9092]")
+    ] = None,
     log_format: Annotated[str | None, typer.Option(metavar="readable|json", help="[readable]")] = None,
     log_level: Annotated[
         str | None, typer.Option(metavar="debug|info|warning|error", help="[info]")
@@ -48,6 +51,7 @@ def serve(
     options = {
         "log.data": data,
         "resp.listen": resp,
+        "kafka.listen": kafka,
         "server.log_format": log_format,
         "server.log_level": log_level,
     }

@@ -5,14 +5,16 @@ values.py, settings.py, source.py, load.py.
 """
 
 from onemq.config.load import OPTIONS, load_config
-from onemq.config.settings import Config, LogSettings, RespSettings, ServerSettings, TopicSettings
-from onemq.config.values import MEMORY, Address
+from onemq.config.settings import Config, KafkaSettings, LogSettings, RespSettings, ServerSettings, TopicSettings
+from onemq.config.values import MEMORY, OFF, Address
 
 __all__ = [
     "MEMORY",
+    "OFF",
     "OPTIONS",
     "Address",
     "Config",
+    "KafkaSettings",
     "LogSettings",
     "RespSettings",
     "ServerSettings",

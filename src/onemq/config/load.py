@@ -12,16 +12,22 @@ from typing import Any, Literal, NoReturn, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, UnsetType
 
-from onemq.config.settings import Config, LogSettings, RespSettings, ServerSettings, TopicSettings
+from onemq.config.settings import Config, KafkaSettings, LogSettings, RespSettings, ServerSettings, TopicSettings
 from onemq.config.source import Source
 from onemq.config.values import OFF
 from onemq.errors import ConfigError, InvalidArgument
 from onemq.message import check_name
 
-TABLES: Mapping[str, type[Struct]] = {"server": ServerSettings, "log": LogSettings, "resp": RespSettings}
+TABLES: Mapping[str, type[Struct]] = {
+    "server": ServerSettings,
+    "log": LogSettings,
+    "resp": RespSettings,
+    "kafka": KafkaSettings,
+}
 OPTIONS = {
     "log.data": "data",
     "resp.listen": "resp",
+    "kafka.listen": "kafka",
     "server.log_format": "log-format",
     "server.log_level": "log-level",
 }

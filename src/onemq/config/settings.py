@@ -57,6 +57,15 @@ class RespSettings(Struct, frozen=True, forbid_unknown_fields=True):
     listen: Address | None = Address("127.0.0.1:6379")
 
 
+class KafkaSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """[kafka]: the Kafka protocol."""
+
+    listen: Address | None = Address("127.0.0.1:9092")
+    advertise: Address | None = None
+    auto_create: bool = True
+    partitions: Partitions = 1
+
+
 class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """[topics."name"]. What is not set is as [log] has it."""
 
@@ -82,6 +91,7 @@ class Config(Struct, frozen=True):
     server: ServerSettings = ServerSettings()
     log: LogSettings = LogSettings()
     resp: RespSettings = RespSettings()
+    kafka: KafkaSettings = KafkaSettings()
     topics: dict[str, TopicSettings] = {}
     file: str = ""
     """The file it came from; empty if there was none."""

@@ -26,7 +26,7 @@ def refusal(folder: Path, text: str) -> str:
 
 
 def without_file(config: Config) -> Config:
-    return Config(config.server, config.log, config.resp, config.topics)
+    return Config(config.server, config.log, config.resp, config.kafka, config.topics)
 
 
 def test_no_file_and_an_empty_file_give_the_defaults(tmp_path: Path) -> None:

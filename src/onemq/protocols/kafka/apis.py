@@ -1,0 +1,80 @@
+"""The table of APIs: which versions are served, and by whom. ApiVersions and docs/protocols/kafka.md come from it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from onemq.errors import OneMQError
+from onemq.protocols.kafka.call import Call
+from onemq.protocols.kafka.errors import code_of
+from onemq.protocols.kafka.handlers.api_versions import api_versions
+from onemq.protocols.kafka.handlers.metadata import metadata
+from onemq.protocols.kafka.schema import Message
+from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
+
+R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API as it is served."""
+
+    key: int
+    name: str
+    request: type[Message]
+    response: type[Message]
+    first: int
+    last: int
+    """The versions served, both included."""
+    handler: Callable[[Call[Any]], Message | None]
+    refuse: Callable[[Any, OneMQError], Message] | None
+    """Makes the answer to a request that failed as a whole, where a code at the top of it does not say it."""
+    shown_first: int
+    """The lowest version that clients are told of."""
+
+    def refusal(self, request: Message, error: OneMQError) -> Message:
+        """The answer to a request that failed as a whole. Raises the error again if there is none."""
+        if self.refuse is not None and not error.closes:
+            return self.refuse(request, error)
+        fields = self.response.__struct_fields__
+        if error.closes or "error_code" not in fields:
+            raise error
+        text = {"error_message": error.text} if "error_message" in fields else {}
+        return self.response(error_code=code_of(error), **text)
+
+
+def _api(
+    request: type[R],
+    response: type[A],
+    handler: Callable[[Call[R]], A | None],
+    *,
+    last: int | None = None,
+    refuse: Callable[[R, OneMQError], A] | None = None,
+    shown_first: int | None = None,
+) -> Api:
+    """Served in all versions that the schema knows, up to `last` if that is given."""
+    first, schema_last = request.versions[0], request.versions[-1]
+    return Api(
+        request.api_key,
+        request.__name__.removesuffix("Request"),
+        request,
+        response,
+        first,
+        schema_last if last is None else last,
+        handler,
+        refuse,
+        first if shown_first is None else shown_first,
+    )
+
+
+APIS = (
+    _api(MetadataRequest, MetadataResponse, metadata),
+    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+)
+"""Sorted by key."""
+
+
+def by_key(apis: tuple[Api, ...] = APIS) -> dict[int, Api]:
+    return {api.key: api for api in apis}

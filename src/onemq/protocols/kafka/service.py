@@ -1,0 +1,59 @@
+"""What all sessions of the Kafka server share: the core, the table of APIs, the topics, who is connected."""
+
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from onemq.core.core import Core
+from onemq.core.topics import TopicConfig
+from onemq.protocols import Peer
+from onemq.protocols.kafka.apis import APIS, by_key
+from onemq.protocols.kafka.session import KafkaSession
+from onemq.protocols.kafka.topics import KafkaTopics
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaFacts:
+    """What the process knows and no protocol finds out by itself, and what the settings say."""
+
+    identity: str
+    """What the cluster's id is made from: the same for the same data."""
+    advertise: tuple[str, int] | None = None
+    """Where clients are told to connect; else, where they did."""
+    auto_create: bool = True
+    """Whether a topic is made when it is first asked for."""
+    partitions: int = 1
+    """How many it has then."""
+
+
+class KafkaService:
+    """Makes a session for each connection."""
+
+    def __init__(self, core: Core, facts: KafkaFacts, topic_config: TopicConfig | None = None) -> None:
+        self.core = core
+        self.facts = facts
+        cluster_id = blake2b(facts.identity.encode(), digest_size=16).digest()
+        self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
+        self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
+        self.apis = by_key(APIS)
+        self.sessions: dict[int, KafkaSession] = {}
+        self.sessions_ever = 0
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the running turn."""
+        return self.core.stage.now_ms
+
+    def address_for(self, session: KafkaSession) -> tuple[str, int]:
+        """Where the client of a session finds this broker."""
+        if self.facts.advertise is not None:
+            return self.facts.advertise
+        host, _, port = session.peer.local_address.rpartition(":")
+        return host.strip("[]"), int(port or 0)
+
+    def connect(self, peer: Peer) -> KafkaSession:
+        """The session factory of the listener."""
+        self.sessions_ever += 1
+        session = KafkaSession(self, peer, self.sessions_ever)
+        self.sessions[session.id] = session
+        return session

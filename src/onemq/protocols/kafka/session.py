@@ -1,0 +1,169 @@
+"""One connection of a Kafka client: requests in, responses out in the same order, one at a time.
+
+    receive -> frames -> header, body -> handler -> response
+
+A session stops between two requests while one waits for its answer (a long poll, a join) or the peer does not take
+our responses (`peer.congested`), and goes on from there. A client that breaks the wire, or asks for what was not
+offered, is disconnected, as Kafka does: there is no response that it would understand.
+"""
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError
+from typing import TYPE_CHECKING, Any
+
+from onemq.errors import OneMQError, ProtocolError
+from onemq.limits import KAFKA_PARKED_BYTES_MAX
+from onemq.protocols import Peer
+from onemq.protocols.kafka.apis import Api
+from onemq.protocols.kafka.call import Call
+from onemq.protocols.kafka.codec import decode, encode
+from onemq.protocols.kafka.framing import Frames
+from onemq.protocols.kafka.primitives import read_nullable_string, skip_tags
+from onemq.protocols.kafka.schema import Message
+
+if TYPE_CHECKING:
+    from onemq.protocols.kafka.service import KafkaService
+
+_logger = logging.getLogger(__name__)
+
+_API_VERSIONS = 18
+_unpack_header = Struct(">hhi").unpack_from
+_HEADER_BYTES = 8
+_pack_response_header = Struct(">ii").pack
+_pack_flexible_response_header = Struct(">iix").pack  # no tagged fields
+
+
+class KafkaSession:
+    """The state of one connection."""
+
+    __slots__ = (
+        "_call", "_frames", "_holding", "_running", "ended", "id", "on_lost", "peer", "service", "software_name",
+        "software_version",
+    )  # fmt: skip
+
+    def __init__(self, service: "KafkaService", peer: Peer, session_id: int) -> None:
+        self.service = service
+        self.peer = peer
+        self.id = session_id
+        self.ended = False
+        self.software_name = self.software_version = ""
+        self.on_lost: dict[Callable[[], None], None] = {}
+        """What gives back the things that belong to this connection, when it is gone."""
+        self._frames = Frames()
+        self._call: Call[Any] | None = None  # waits for its answer
+        self._running = False
+        self._holding = False
+
+    # What the connection calls.
+
+    def receive(self, data: bytes) -> None:
+        if not self.ended:
+            self._frames.feed(data)
+            self._run()
+
+    def resume(self) -> None:
+        self._run()
+
+    def lost(self) -> None:
+        self.ended = True
+        self.service.sessions.pop(self.id, None)
+        call, self._call = self._call, None
+        if call is not None and call.on_lost is not None:
+            call.on_lost()
+        for give_back in list(self.on_lost):
+            give_back()
+        self._frames = Frames()  # what it holds may be much
+
+    def refusal(self, error: OneMQError) -> bytes:
+        return b""  # a client of Kafka expects answers to what it asked, and nothing else
+
+    # What calls use.
+
+    def answered(self, call: Call[Any], response: Message | None) -> None:
+        """The call that waits has its answer: further requests are executed."""
+        if self.ended or self._call is not call:
+            return
+        self._call = None
+        if response is not None:
+            self.peer.send(_response(call, response))
+        if not self._running:
+            self._run()
+
+    def end(self) -> None:
+        """Closes the connection after what was answered so far."""
+        self.ended = True
+        self.peer.close()
+
+    # Executing.
+
+    def _run(self) -> None:
+        """Executes requests until there are none, one waits, or the peer does not keep up."""
+        if self._running or self.ended:
+            return
+        self._running = True
+        try:
+            while self._call is None and not (self.ended or self.peer.congested):
+                frame = self._frames.next()
+                if frame is None:
+                    break
+                self._execute(*frame)
+        except ProtocolError as error:
+            _logger.warning("%s is disconnected: %s", self.peer.address, error.text)
+            self.end()
+        finally:
+            self._running = False
+        self._hold_or_proceed()
+
+    def _hold_or_proceed(self) -> None:
+        """Reads no more from a client that sends far ahead of a request that waits."""
+        too_much = self._call is not None and self._frames.buffered_bytes > KAFKA_PARKED_BYTES_MAX
+        if too_much != self._holding and not self.ended:
+            self._holding = too_much
+            if too_much:
+                self.peer.hold()
+            else:
+                self.peer.proceed()
+
+    def _execute(self, data: bytes, at: int) -> None:
+        key, version, correlation_id = _unpack_header(data, at)
+        api = self.service.apis.get(key)
+        if api is None:
+            raise ProtocolError(f"there is no API {key} here; ApiVersions tells which there are")
+        if not api.first <= version <= api.last:
+            if key != _API_VERSIONS:
+                raise ProtocolError(f"{api.name} has versions {api.first} to {api.last} here, not {version}")
+            version = -1
+        call = self._call = _read_call(self, api, version, correlation_id, data, at + _HEADER_BYTES)
+        try:
+            response = api.handler(call)
+        except OneMQError as error:
+            response = api.refusal(call.request, error)
+        if response is not None:
+            self.answered(call, response)
+
+
+def _read_call(
+    session: KafkaSession, api: Api, version: int, correlation_id: int, data: bytes, at: int
+) -> Call[Any]:
+    if version < 0:  # an ApiVersions of the future: nothing of it is looked at (KIP-511)
+        return Call(session, api, version, correlation_id, None, api.request())
+    try:
+        client_id, at = read_nullable_string(data, at)
+        if version >= api.request.flexible_since:
+            at = skip_tags(data, at)
+    except (StructError, IndexError, UnicodeDecodeError):
+        raise ProtocolError(f"{api.name} of version {version}: its header is no header") from None
+    return Call(session, api, version, correlation_id, client_id, decode(api.request, version, data, at))
+
+
+def _response(call: Call[Any], response: Message) -> bytes:
+    version = max(call.version, 0)
+    is_flexible = version >= response.flexible_since and response.api_key != _API_VERSIONS
+    pack_header = _pack_flexible_response_header if is_flexible else _pack_response_header
+    pieces: list[bytes | memoryview] = [b""]
+    encode(response, version, pieces)
+    size = sum(map(len, pieces)) + 4 + is_flexible
+    pieces[0] = pack_header(size, call.correlation_id)
+    return b"".join(pieces)
