@@ -37,7 +37,12 @@ def after_power_cut(state: dict[str, Any], core: Core) -> dict[str, Any]:
             ends = [min(partition.end, end) for partition, end in zip(found.partitions, topic["ends"], strict=True)]
             lanes = [_cut_lanes(each, end) for each, end in zip(topic["lanes"], ends, strict=True)]
             cut = {
-                key: group | {"cursors": _cut(group["cursors"], ends), "locks": _cut_locks(group["locks"], ends)}
+                key: group
+                | {
+                    "cursors": _cut(group["cursors"], ends),
+                    "locks": _cut_locks(group["locks"], ends),
+                    "marks": _cut_marks(group["marks"], ends),
+                }
                 for key, group in topic["groups"].items()
             }
             topics[name] = topic | {"ends": ends, "groups": cut, "lanes": lanes}
@@ -58,6 +63,11 @@ def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
         )
         for (next_offset, deliveries, waiting), end in zip(cursors, ends, strict=True)
     ]
+
+
+def _cut_marks(marks: list[Any], ends: list[int]) -> list[Any]:
+    pairs = zip(marks, ends, strict=True)
+    return [(begun, min(low, end), remark if low <= end else "") for (begun, low, remark), end in pairs]
 
 
 def _cut_locks(locks: Any, ends: list[int]) -> Any:
@@ -94,6 +104,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
                 "locks": group.locks.dump() if group.locks is not None else None,
                 "once": group.once_keys.dump() if group.once_keys is not None else None,
                 "cursors": [(cursor.next, _deliveries(cursor), _waiting(cursor)) for cursor in group.cursors],
+                "marks": [(cursor.begun, cursor.low, cursor.remark_here) for cursor in group.cursors],
             }
             for group in topic.groups.values()
         },

@@ -7,7 +7,7 @@ After a crash it goes back to the turn that survived.
 from typing import TYPE_CHECKING, Any
 
 from onemq.core.admission import Verdict
-from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, SEEK, UNRANK, offsets_of
+from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, MARK, SEEK, UNRANK, offsets_of
 from onemq.core.expiry import expires_at_ms
 from onemq.core.group import Cursor
 from onemq.core.partition import Partition
@@ -94,7 +94,7 @@ class Handed:
             group = self._world.core.groups.by_id(entry[1]) if offsets else None
             if group is not None and group.topic.name not in NAMES:
                 self._check(group.cursors[entry[2]], self._track(entry[1], entry[2]), offsets)
-        if entry[0] in (GROUP_CREATE, SEEK, UNRANK, DELIVER, DELIVER_LANE, HOLD):
+        if entry[0] in (GROUP_CREATE, SEEK, MARK, UNRANK, DELIVER, DELIVER_LANE, HOLD):
             self._happened(entry)
 
     def _happened(self, entry: Any) -> None:
@@ -165,7 +165,7 @@ class Handed:
         if kind == GROUP_CREATE:
             for number, position in enumerate(entry[4]):
                 self._tracks[entry[1], number] = Track(position)
-        elif kind == SEEK:
+        elif kind in (SEEK, MARK):
             self._tracks[entry[1], entry[2]] = Track(entry[3])
         elif kind == UNRANK:
             self._unranked[entry[1], entry[2]] = entry[3]

@@ -37,6 +37,7 @@ from tests.sim.fingerprint import after_power_cut, fingerprint, first_difference
 from tests.sim.halves import HalfCalls
 from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
+from tests.sim.marks import MarkCalls
 from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_fetch, check_search
 from tests.sim.staged import StagedCalls, is_staged
@@ -128,6 +129,7 @@ class World:
         self.halves = HalfCalls(self)
         self.staged = StagedCalls(self)
         self.dead = DeadCalls(self)
+        self.marks = MarkCalls(self)
         self.acknowledged = Acknowledged()
         self.repeats = RepeatCalls(self)
         self.background: Later | None = None
@@ -319,8 +321,9 @@ class World:
         call = random.choices(
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
-             self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call, self.staged.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 10],
+             self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call, self.staged.call,
+             self.marks.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 10, 4],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()

@@ -11,7 +11,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     TOPIC_DELETE     id
     TRIM             topic, partition, first kept offset
     TOPIC_RENAME     id, name
-    GROUP_CREATE     id, topic, name, position per partition, settings
+    GROUP_CREATE     id, topic, name, position per partition, settings, partitions not begun if any
     GROUP_ALTER      id, settings
     GROUP_DELETE     id
     SEEK             group, partition, offset           forgets what was in flight
@@ -19,6 +19,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     MOVE             group, partition, offset           what is in flight stays in flight
     JOIN             group, member, leased, attributes or nil
     LEAVE            group, member, now, reason         gives its deliveries back
+    MARK             group, partition, offset, remark or nil     forgets what was in flight
     DELIVER          group, partition, member, now, next offset, runs
     HAND             group, partition, member, since, offsets, added to the count
     ACKNOWLEDGE      group, partition, runs
@@ -72,6 +73,7 @@ SEEK = 13
 MOVE = 14
 JOIN = 15
 LEAVE = 16
+MARK = 17
 DELIVER = 20
 HAND = 21
 ACKNOWLEDGE = 22

@@ -98,8 +98,8 @@ class Cursor:
     """A group's position on one partition."""
 
     __slots__ = (
-        "_low", "again", "ahead", "busy", "ghosts", "group", "high", "lane", "lanes", "last", "names", "next",
-        "partition", "plain", "ready", "unacknowledged",
+        "_low", "again", "ahead", "begun", "busy", "ghosts", "group", "high", "lane", "lanes", "last", "names", "next",
+        "partition", "plain", "ready", "remark", "unacknowledged",
     )  # fmt: skip
 
     def __init__(self, group: "Group", partition: Partition, position: int) -> None:
@@ -126,6 +126,11 @@ class Cursor:
         """Records that are ready and were read already: the log brought them late, or they were held back by no one."""
         self.busy = False
         """Whether a read of the log is under way."""
+        self.begun = True
+        """Whether anybody has said where the group is here, or was handed anything. If not, a reader that keeps its
+        own place may choose; everybody else begins at `next`."""
+        self.remark: tuple[int, str] | None = None
+        """(offset, what a reader said of it) when it last told how far it is."""
 
     @property
     def available(self) -> bool:
@@ -265,9 +270,29 @@ class Cursor:
         self.forget_ahead()
         self.lanes.reset(offset)
         self.next = self._low = self.high = self.last = offset
+        self.begun, self.remark = True, None
+
+    def mark(self, offset: int, remark: str | None) -> None:
+        """A reader that keeps its own place is at an offset, of which it has something to say. Nothing at all, not
+        even the empty text: nobody is anywhere here from now on."""
+        self.seek(offset)
+        self.begun = remark is not None
+        self.remark = (offset, remark) if remark else None
+
+    @property
+    def remark_here(self) -> str:
+        """What the reader said of the place where the group still is."""
+        return self.remark[1] if self.remark is not None and self.remark[0] == self.low else ""
+
+    def is_marked(self, offset: int, remark: str) -> bool:
+        """Whether a mark would change nothing."""
+        if not self.begun or self.next != offset or self.unacknowledged or self.remark_here != remark:
+            return False
+        return self.partition.lanes is None or (self.lanes.base == offset and not self.lanes.places)
 
     def move(self, offset: int) -> None:
         """Goes on at an offset; what is in flight stays in flight."""
+        self.begun, self.remark = True, None
         self.high = max(self.high, self.next)
         self.next = self.last = offset
         self.forget_ahead()
@@ -317,6 +342,8 @@ class Cursor:
         self.lanes.cut(end)
         self.forget_ahead()
         self._low = min(self._low, end)
+        if self.remark is not None and self.remark[0] > end:
+            self.remark = None
         gone = [offset for offset in self.unacknowledged if offset >= end]
         self._unlock(gone)
         for offset in gone:
@@ -397,9 +424,11 @@ class Group:
             self._assignment = assign(self.config.assign, len(self.cursors), members)
         return self._assignment
 
-    def add_cursor(self, partition: Partition, position: int) -> None:
+    def add_cursor(self, partition: Partition, position: int, begun: bool = False) -> None:
         """The topic has one more partition."""
-        self.cursors.append(Cursor(self, partition, position))
+        cursor = Cursor(self, partition, position)
+        cursor.begun = begun
+        self.cursors.append(cursor)
         self.members_changed()
 
     @property

@@ -19,6 +19,7 @@ from onemq.core.entries import (
     HOLD,
     JOIN,
     LEAVE,
+    MARK,
     MOVE,
     ONCE,
     PASS,
@@ -91,6 +92,7 @@ class GroupTable:
             HAND: self._apply_hand,
             CLAIM: self._apply_claim,
             MOVE: self._apply_move,
+            MARK: self._apply_mark,
             ACKNOWLEDGE: self._apply_acknowledge,
             RETURN: self._apply_return,
             HOLD: self._apply_hold,
@@ -103,11 +105,14 @@ class GroupTable:
 
     def _dump_group(self, group: Group) -> list[object]:
         members = [[each.name, each.leased, _attributes_entry(each.attributes)] for each in group.members.values()]
-        cursors = [[cursor.next, self._dump_deliveries(cursor), cursor.last] for cursor in group.cursors]
+        cursors = [self._dump_cursor(cursor) for cursor in group.cursors]
         row = [group.id, group.topic.id, group.name, msgspec.to_builtins(group.config), members, cursors]
         locks = group.locks.dump() if group.locks is not None else None
         once = group.once_keys.dump() if group.once_keys is not None else None
         return [*row, [locks, once]]
+
+    def _dump_cursor(self, cursor: Cursor) -> list[object]:
+        return [cursor.next, self._dump_deliveries(cursor), cursor.last, cursor.begun, cursor.remark]
 
     def _dump_deliveries(self, cursor: Cursor) -> list[object]:
         """Each delivery once, with the offsets that are still in it."""
@@ -126,8 +131,10 @@ class GroupTable:
             self._apply_create((GROUP_CREATE, id, topic, name, [next_offset for next_offset, *_ in cursors], config))
             for member in members:
                 self._apply_join((JOIN, id, *member))
-            for cursor, (_, deliveries, *last) in zip(self._by_id[id].cursors, cursors, strict=True):
-                cursor.last = last[0] if last else cursor.next
+            for cursor, (_, deliveries, *more) in zip(self._by_id[id].cursors, cursors, strict=True):
+                cursor.last = more[0] if more else cursor.next
+                if len(more) > 1:
+                    cursor.begun, cursor.remark = more[1], (more[2][0], more[2][1]) if more[2] else None
                 for fields in deliveries:
                     self._load_delivery(cursor, *fields)
                 cursor.high = max(cursor.next, max(cursor.unacknowledged, default=-1) + 1)
@@ -164,12 +171,14 @@ class GroupTable:
     # Applying
 
     def _apply_create(self, entry: Any) -> None:
-        _, id, topic_id, name, positions, config = entry
+        _, id, topic_id, name, positions, config, *idle = entry
         topic = self._topics.by_id(topic_id)
         assert topic is not None, "a group is created on a topic that exists"
         group = Group(id, topic, name, msgspec.convert(config, GroupConfig))
         for partition, position in zip(topic.partitions, positions, strict=True):
-            group.add_cursor(partition, position)
+            group.add_cursor(partition, position, begun=True)
+        for number in idle[0] if idle else ():
+            group.cursors[number].begun = False
         topic.groups[name] = self._by_id[id] = group
         self._next_id = max(self._next_id, id + 1)
 
@@ -199,6 +208,10 @@ class GroupTable:
         _, id, number, offset = entry
         self._by_id[id].cursors[number].move(offset)
 
+    def _apply_mark(self, entry: Any) -> None:
+        _, id, number, offset, remark = entry
+        self._by_id[id].cursors[number].mark(offset, remark)
+
     def _apply_join(self, entry: Any) -> None:
         _, id, name, leased, *attributes = entry
         group = self._by_id[id]
@@ -223,6 +236,7 @@ class GroupTable:
         if cursor.next < cursor.high:
             self._release(cursor, offsets_of(runs) if runs else ())
         cursor.next = cursor.last = next_offset
+        cursor.begun = True
         if runs:
             self._own(Delivery(cursor, self._member(cursor.group, name), offsets_of(runs), now_ms, 1))
 
@@ -231,6 +245,7 @@ class GroupTable:
         cursor = self._by_id[id].cursors[number]
         cursor.lanes.places[priority] = position
         cursor.next = next_offset
+        cursor.begun = True
         if offsets:
             self._release(cursor, offsets)
             self._own(Delivery(cursor, self._member(cursor.group, name), offsets, now_ms, 1))
@@ -238,7 +253,9 @@ class GroupTable:
 
     def _apply_pass(self, entry: Any) -> None:
         _, id, number, next_offset = entry
-        self._by_id[id].cursors[number].next = next_offset
+        cursor = self._by_id[id].cursors[number]
+        cursor.next = next_offset
+        cursor.begun = True
 
     def _apply_hand(self, entry: Any) -> None:
         _, id, number, name, now_ms, offsets, counts = entry
@@ -263,6 +280,7 @@ class GroupTable:
                 cursor.unacknowledged.pop(offset, None)  # the order tells who was given up first
             self._own(Delivery(cursor, member, [offset], since_ms, count, history, GIVEN_UP))
             cursor.reopen(offset)
+        cursor.begun = True
 
     def _apply_acknowledge(self, entry: Any) -> None:
         _, id, number, runs = entry
@@ -292,6 +310,7 @@ class GroupTable:
         _, id, number, now_ms, next_offset, offsets, order_keys, once_keys = entry
         cursor = self._by_id[id].cursors[number]
         cursor.next = cursor.last = next_offset
+        cursor.begun = True
         locks = cursor.group.locks
         for place, offset in enumerate(offsets):
             if offset in cursor.unacknowledged:

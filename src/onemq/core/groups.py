@@ -18,6 +18,7 @@ from onemq.core.entries import (
     HOLD,
     JOIN,
     LEAVE,
+    MARK,
     MOVE,
     ONCE,
     PASS,
@@ -76,8 +77,15 @@ class Groups(GroupTable):
         if not self.has(group):
             raise NotFound(f"topic {group.topic.name!r} has no group {group.name!r} any more")
 
-    def create(self, topic: str, name: str, positions: list[int], config: GroupConfig | None = None) -> Group:
-        """Makes a group that starts at a position in each partition."""
+    def create(
+        self,
+        topic: str,
+        name: str,
+        positions: list[int],
+        config: GroupConfig | None = None,
+        idle: Sequence[int] = (),
+    ) -> Group:
+        """Makes a group that starts at a position in each partition; in the idle ones nobody has chosen it."""
         check_name("group", name)
         found = self._topics.get(topic)
         if name in found.groups:
@@ -85,7 +93,11 @@ class Groups(GroupTable):
         self._stage.check()
         config = config or GroupConfig()
         config.check(topic)
-        entry = (GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config))
+        entry: tuple[Any, ...] = (
+            GROUP_CREATE, self._next_id, found.id, name, positions, msgspec.to_builtins(config)
+        )  # fmt: skip
+        if idle:
+            entry = (*entry, list(idle))
         self._apply_create(entry)
         self._stage.entry(entry, found.sync)
         return found.groups[name]
@@ -115,6 +127,12 @@ class Groups(GroupTable):
         """Goes on at an offset of a partition; what is in flight stays so."""
         self.cursor(group, number)
         self._do((MOVE, group.id, number, offset), group)
+
+    def mark(self, group: Group, number: int, offset: int, remark: str | None) -> None:
+        """A reader that keeps its own place is there; without a remark, nobody is anywhere in that partition. What
+        was in flight counts as done."""
+        self.cursor(group, number)
+        self._do((MARK, group.id, number, offset, remark), group)
 
     def join(self, group: Group, name: str, leased: bool, attributes: Attributes | None = None) -> Member:
         """Makes a member known. A leased one gives its deliveries back when it leaves or dies. Without attributes

@@ -25,6 +25,7 @@ from onemq.core.entries import (
     HAND,
     HOLD,
     LEAVE,
+    MARK,
     MOVE,
     PASS,
     RETURN,
@@ -95,6 +96,7 @@ class Tracing:
             PASS: self._pass,
             SEEK: self._move,
             MOVE: self._move,
+            MARK: self._mark,
         }
 
     def _changed(self, topic: Topic) -> None:
@@ -234,6 +236,9 @@ class Tracing:
     def _move(self, entry: Any, group: Group) -> None:
         _, _, number, offset = entry
         self._note(group, "moved", None, number, None, reason=f"the group goes on at offset {offset}")
+
+    def _mark(self, entry: Any, group: Group) -> None:
+        self._move(entry[:4], group)
 
 
 def _moved(cursor: Cursor, next_offset: int) -> Sequence[int]:
