@@ -182,3 +182,19 @@ LANE_MESSAGES_MAX = 10_000_000
 like those of the default priority."""
 LANE_MESSAGES_KEPT = 10_000
 """So many of them a partition knows although all groups have passed them, for groups that go back or come later."""
+
+# Groups of Kafka clients.
+KAFKA_GROUPS_MAX = 10_000
+"""Groups that have members, or had some until recently."""
+KAFKA_GROUP_MEMBERS_MAX = 1_000
+KAFKA_MEMBER_BYTES_MAX = MIB
+"""What a member tells the others of itself when it joins."""
+KAFKA_SESSION_MS_MIN = 100
+KAFKA_SESSION_MS_MAX = 1_800_000
+"""Between these a member chooses after how long a silence it is gone."""
+KAFKA_GROUP_DELAY_MS = 100
+"""How long the first member of an empty group waits for others, so that those that start together begin together."""
+KAFKA_GROUP_IDLE_MS = 600_000
+"""How long the generation of a group without members is remembered."""
+KAFKA_REMARK_BYTES_MAX = 4 * KIB
+"""What a client says of an offset when it commits it."""

@@ -6,7 +6,7 @@ import msgspec
 
 from onemq.core.filter import compile_filter
 from onemq.core.once import key_of
-from onemq.core.redelivery import from_entry
+from onemq.core.redelivery import Ladder, from_entry
 from onemq.errors import InvalidArgument
 from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX
 from onemq.message import check_name
@@ -90,6 +90,13 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def segment_ms(self) -> int:
         """How old a segment may grow, so that retention by time is no coarser than a quarter of itself."""
         return min(SEGMENT_MS_MAX, self.retention_ms // 4 or 1) if self.retention_ms else SEGMENT_MS_MAX
+
+    @property
+    def default_group(self) -> GroupConfig:
+        """What groups are like that are made without settings: as the topic has it (XPOLICY), else with the ladder."""
+        if self.group != GroupConfig():
+            return self.group
+        return msgspec.structs.replace(self.group, policy=Ladder().to_entry())
 
     def check(self) -> None:
         """Raises `InvalidArgument` for settings that make no sense."""

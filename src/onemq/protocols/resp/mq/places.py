@@ -2,11 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from onemq.core.core import Core
 from onemq.core.group import Group, GroupConfig
-from onemq.core.redelivery import Ladder
 from onemq.core.topics import Topic
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.mq.arguments import text_of
@@ -85,6 +82,5 @@ def group_to_use(session: "RespSession", topic_word: bytes, group_word: bytes) -
 
 
 def default_group_config(topic: Topic) -> GroupConfig:
-    """What groups are like that are made without settings: as the topic has it (XPOLICY), else with the ladder."""
-    config = topic.config.group
-    return msgspec.structs.replace(config, policy=Ladder().to_entry()) if config == GroupConfig() else config
+    """What groups are like that are made without settings."""
+    return topic.config.default_group
