@@ -8,10 +8,23 @@ from onemq.errors import OneMQError
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.handlers.api_versions import api_versions
+from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
+from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
 from onemq.protocols.kafka.handlers.metadata import metadata
+from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
 from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
+from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
+from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from onemq.protocols.kafka.schemas.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message)
@@ -71,7 +84,17 @@ def _api(
 
 APIS = (
     _api(MetadataRequest, MetadataResponse, metadata),
+    _api(OffsetCommitRequest, OffsetCommitResponse, offset_commit),
+    _api(OffsetFetchRequest, OffsetFetchResponse, offset_fetch),
+    _api(JoinGroupRequest, JoinGroupResponse, join_group),
+    _api(HeartbeatRequest, HeartbeatResponse, heartbeat),
+    _api(LeaveGroupRequest, LeaveGroupResponse, leave_group),
+    _api(SyncGroupRequest, SyncGroupResponse, sync_group),
+    _api(DescribeGroupsRequest, DescribeGroupsResponse, describe_groups),
+    _api(ListGroupsRequest, ListGroupsResponse, list_groups),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+    _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
+    _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
 )
 """Sorted by key."""
 

@@ -8,6 +8,8 @@ from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
 from onemq.protocols.kafka.apis import APIS, by_key
+from onemq.protocols.kafka.groups.coordinator import Coordinator
+from onemq.protocols.kafka.groups.waking import Waking
 from onemq.protocols.kafka.session import KafkaSession
 from onemq.protocols.kafka.topics import KafkaTopics
 
@@ -35,6 +37,7 @@ class KafkaService:
         cluster_id = blake2b(facts.identity.encode(), digest_size=16).digest()
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
+        self.groups = Coordinator(Waking(core).alarms)
         self.apis = by_key(APIS)
         self.sessions: dict[int, KafkaSession] = {}
         self.sessions_ever = 0

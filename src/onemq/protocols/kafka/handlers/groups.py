@@ -4,6 +4,8 @@ A group is shown if it has members here, or had some until recently, or if it ha
 protocol made it.
 """
 
+from typing import TYPE_CHECKING
+
 from onemq.core.group import Group
 from onemq.errors import OneMQError
 from onemq.protocols.kafka.call import Call
@@ -23,7 +25,9 @@ from onemq.protocols.kafka.schemas.describe_groups import (
     DescribeGroupsResponse,
 )
 from onemq.protocols.kafka.schemas.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from onemq.protocols.kafka.service import KafkaService
+
+if TYPE_CHECKING:
+    from onemq.protocols.kafka.service import KafkaService
 
 GROUP_NOT_FOUND_SINCE = 6
 CLASSIC = "classic"
@@ -41,7 +45,7 @@ def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
     )
 
 
-def _all(service: KafkaService) -> list[ListedGroup]:
+def _all(service: "KafkaService") -> list[ListedGroup]:
     listed = {
         name: ListedGroup(name, group.protocol_type or "", group.state, group.type)
         for name, group in service.groups.groups.items()
@@ -111,7 +115,7 @@ def delete_groups(call: Call[DeleteGroupsRequest]) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(results=[_delete(call.service, name) for name in call.request.groups_names])
 
 
-def _delete(service: KafkaService, name: str) -> DeletableGroupResult:
+def _delete(service: "KafkaService", name: str) -> DeletableGroupResult:
     groups = groups_of(service, name)
     if service.groups.is_busy(name) or any(_is_in_use(each) for each in groups):
         return DeletableGroupResult(name, ErrorCode.NON_EMPTY_GROUP, f"the group {name!r} has members")
@@ -126,6 +130,6 @@ def _delete(service: KafkaService, name: str) -> DeletableGroupResult:
     return DeletableGroupResult(name)
 
 
-def groups_of(service: KafkaService, name: str) -> list[Group]:
+def groups_of(service: "KafkaService", name: str) -> list[Group]:
     """The places of a group, in all topics that it has one in."""
     return [topic.groups[name] for topic in service.topics.all() if name in topic.groups]

@@ -5,6 +5,7 @@ here, and the other way round.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from onemq.core import marking
 from onemq.core.marking import Place
@@ -41,7 +42,9 @@ from onemq.protocols.kafka.schemas.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from onemq.protocols.kafka.service import KafkaService
+
+if TYPE_CHECKING:
+    from onemq.protocols.kafka.service import KafkaService
 
 TOPIC_IDS_SINCE = 10
 MANY_GROUPS_SINCE = 8
@@ -79,12 +82,12 @@ def _commit_topic(
     return OffsetCommitResponseTopic(wanted.name, wanted.topic_id, partitions)
 
 
-def _topic(service: KafkaService, name: str, topic_id: bytes, version: int) -> Topic:
+def _topic(service: "KafkaService", name: str, topic_id: bytes, version: int) -> Topic:
     return service.topics.get_by_id(topic_id) if version >= TOPIC_IDS_SINCE else service.topics.get(name)
 
 
 def commit_places(
-    service: KafkaService, group_id: str, topic: Topic, partitions: list[OffsetCommitRequestPartition]
+    service: "KafkaService", group_id: str, topic: Topic, partitions: list[OffsetCommitRequestPartition]
 ) -> list[ErrorCode]:
     """The code for each of them."""
     codes = [_check_place(topic, each) for each in partitions]
@@ -118,7 +121,7 @@ def _check_place(topic: Topic, place: OffsetCommitRequestPartition) -> ErrorCode
     return ErrorCode.NONE
 
 
-def _forget(service: KafkaService, topic: Topic, group_id: str, numbers: list[int]) -> None:
+def _forget(service: "KafkaService", topic: Topic, group_id: str, numbers: list[int]) -> None:
     group = topic.groups.get(group_id)
     if numbers and group is not None and marking.forget(service.core.groups, group, numbers):
         service.core.keys.topic_changed(topic.name.encode())
