@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onemq.errors import Corrupt, InvalidArgument
-from onemq.log.records import COMPRESSION_MASK, DECOMPRESSORS, HEADER_BYTES, LENGTH_PREFIX_BYTES, STAMPED
+from onemq.log.compression import DECOMPRESSORS
+from onemq.log.records import COMPRESSION_MASK, HEADER_BYTES, LENGTH_PREFIX_BYTES, STAMPED
 from pyspark_onemq.boundaries import Bytes, Numbers, all_record_starts, batch_starts
 
-CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 _BUFFER_BYTES_MAX = (1 << 31) - 1
 """Arrow's binary columns have offsets of 32 bits."""
 _HEADER = np.dtype([
@@ -89,11 +89,7 @@ def _decompressed(records: bytes, header: Any) -> bytes:
     if not codec:
         return records
     if codec not in DECOMPRESSORS:
-        name = CODECS.get(codec, f"codec {codec}")
-        raise InvalidArgument(
-            f"the batch at offset {header['base_offset']} is compressed with {name}, which cannot be read here: "
-            "gzip and uncompressed batches can"
-        )
+        raise InvalidArgument(f"the batch at offset {header['base_offset']} has compression {codec}, which is unknown")
     return DECOMPRESSORS[codec](records)
 
 

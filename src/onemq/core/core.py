@@ -38,6 +38,7 @@ from onemq.core.waiting import Waiting
 from onemq.errors import Corrupt, FolderError, InvalidArgument
 from onemq.limits import SETTLE_ROUNDS_MAX
 from onemq.log.engine import Done, Log
+from onemq.message import Record
 
 STATE_VERSION = 2
 
@@ -87,6 +88,7 @@ class Core:
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.halves = Halves(stage, self.topics, self.sending, self.reading)
+        self.sending.on_due = self._due_later
         self.sent_once = SentOnce(stage, self.topics)
         self.send = Sender(stage, self.topics, self.sending, self.schedule, self.halves, self.sent_once).send
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
@@ -313,6 +315,10 @@ class Core:
 
     def _damaged(self, cursor: Cursor, damage: Corrupt) -> None:
         self._on_trouble(f"group {cursor.group.name!r} of {cursor.group.topic.name!r} passes over: {damage.text}")
+
+    def _due_later(self, topic: Topic, number: int, due_ms: int, record: Record) -> None:
+        _, _, key, body, headers = record
+        self.schedule.add(topic, due_ms, body, key, headers, number)
 
     def _lost(self, kind: str, id: int, reason: str) -> None:
         self._on_trouble(f"{kind} message {id} cannot be delivered and is dropped: {reason}")

@@ -41,6 +41,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     STREAM_MARK      group, offset, last id, entries read before offset 0
     STREAM_PRODUCED  topic, producer, name of the message, its id, now
     STREAM_WINDOW    topic, how long names are remembered in ms, most names of a producer
+    STREAM_FLOOR     topic, highest time of what is not kept any more
     HALF_ADD         transaction, producer group, offset, size, next check, now
     HALF_CHECK       transaction, how often it was checked, next check
     HALF_COMMIT      transaction                        its messages are to be moved
@@ -96,6 +97,7 @@ STREAM_TRIMMED = 52
 STREAM_MARK = 53
 STREAM_PRODUCED = 54
 STREAM_WINDOW = 55
+STREAM_FLOOR = 56
 HALF_ADD = 70
 HALF_CHECK = 71
 HALF_COMMIT = 72

@@ -83,7 +83,7 @@ class Parking:
 
     # In
 
-    def check(self, topic: Topic, body: bytes, key: bytes | None, headers: Headers, number: int | None) -> int:
+    def check(self, topic: Topic, body: bytes | None, key: bytes | None, headers: Headers, number: int | None) -> int:
         """Raises what sending the message to its topic now would raise; returns its size."""
         self._sending.check()
         if number is not None:
@@ -93,7 +93,7 @@ class Parking:
     def put(
         self,
         topic: Topic,
-        body: bytes,
+        body: bytes | None,
         key: bytes | None,
         headers: Headers,
         number: int | None,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.bitmap import Bitmap
 from onemq.core.lanes import Lanes
-from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, placed_at, read_header
+from onemq.log.records import NOT_PERSISTENT, BatchBuilder, first_since, placed_at, read_header
 
 if TYPE_CHECKING:
     from onemq.core.waiting import Wait
@@ -24,6 +24,7 @@ class Partition:
         "deleted",
         "end",
         "expiring_end",
+        "floor_ms",
         "identify",
         "journaled",
         "lanes",
@@ -43,6 +44,9 @@ class Partition:
         """First kept offset, and the offset that the next message gets."""
         self.expiring_end = 0
         """Of the messages from here on, none says itself when it expires (expiry.py)."""
+        self.floor_ms = -1
+        """For a stream that has batches as their producers sealed them: the highest time of all that is not kept any
+        more (reading.py). -1: it has none."""
         self.boot = 0
         """The end when the broker started: messages before it that were not persistent are void."""
         self.deleted: Bitmap | None = None
@@ -90,6 +94,14 @@ class Partition:
         self.sealed.append((base_offset, self.end, placed_at(batch, base_offset)))
         return base_offset
 
+    def add_placed(self, batch: bytes, next_offset_delta: int) -> int:
+        """As `add_batch`, for one that says already that it lies at the end."""
+        self.seal()
+        base_offset = self.end
+        self.end += next_offset_delta
+        self.sealed.append((base_offset, self.end, batch))
+        return base_offset
+
     def seal(self) -> None:
         """Closes the batch that is being built."""
         builder = self.builder
@@ -116,9 +128,9 @@ class Partition:
         """The first staged offset of that time or later; the end if there is none."""
         self.seal()
         for _, _, data in self.sealed:
-            for record in decode(data, 0, read_header(data)):
-                if record[1] >= timestamp_ms:
-                    return record[0]
+            found = first_since(data, 0, read_header(data), timestamp_ms, self.start)
+            if found is not None:
+                return found
         return self.end
 
     @property

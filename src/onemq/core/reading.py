@@ -1,15 +1,31 @@
-"""Reading: records by offset, from the log and from what this turn has staged."""
+"""Reading: records by offset, from the log and from what this turn has staged.
+
+Batches that are stored as their producer sealed them have the times that it gave their records, and these may go back.
+In a stream, where ids are made of times and must rise, all records of such a batch have one time instead: the highest
+of the batch, or of what lies before it if that is higher. Nothing is stored for it: the headers of the batches tell.
+"""
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import lt
 
 from onemq.core.partition import Partition
-from onemq.errors import Corrupt, InvalidArgument, OffsetOutOfRange
+from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.engine import Log
-from onemq.log.records import COMPRESSION_MASK, NOT_PERSISTENT, BatchHeader, decode, decode_at, decode_some, walk
-from onemq.message import Record
+from onemq.log.records import (
+    COMPRESSION_MASK,
+    NOT_PERSISTENT,
+    STAMPED,
+    UNREADABLE,
+    BatchHeader,
+    decode,
+    decode_at,
+    decode_some,
+    read_header,
+    walk,
+)
+from onemq.message import STREAM_ID, Record
 
 _READ_ONE_BYTES = 4096
 _ONE_BATCH_BYTES = 1
@@ -33,37 +49,46 @@ def decode_batch(data: bytes, position: int, header: BatchHeader) -> list[Record
     """The records of a batch, which a producer may have made wrong. Raises `Corrupt` with the offsets concerned."""
     try:
         records = decode(data, position, header)
-    except (Corrupt, InvalidArgument) as problem:
+    except UNREADABLE as problem:
         raise Corrupt(problem.text, header.next_offset, header.base_offset) from None
     offsets = [record[0] for record in records]
     ascending = all(map(lt, offsets, offsets[1:]))
     if not ascending or not header.base_offset <= offsets[0] or not offsets[-1] < header.next_offset:
         text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
         raise Corrupt(text, header.next_offset, header.base_offset)
-    return records
+    return _without_ids(records) if header.leader_epoch < 0 else records
+
+
+def _without_ids(records: list[Record]) -> list[Record]:
+    """Records of a foreign batch: an id in a stream is nothing that a producer can give them this way."""
+    if not any(headers[0][0] == STREAM_ID for headers in {record[4] for record in records if record[4]}):
+        return records
+    return [
+        (*record[:4], record[4][1:]) if record[4] and record[4][0][0] == STREAM_ID else record for record in records
+    ]
 
 
 def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
     """One of them, if it is there."""
     try:
         record = decode_at(data, position, header, offset)
-    except (Corrupt, InvalidArgument) as problem:
+    except UNREADABLE as problem:
         raise Corrupt(problem.text, header.next_offset, offset) from None
     if record is not None and record[0] != offset:
         raise Corrupt(f"the record at offset {offset} says that it is at {record[0]}", header.next_offset, offset)
-    return record
+    return _without_ids([record])[0] if record is not None and header.leader_epoch < 0 else record
 
 
 def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
     """Some of them, as far as they are there."""
     try:
         records = decode_some(data, position, header, offsets)
-    except (Corrupt, InvalidArgument) as problem:
+    except UNREADABLE as problem:
         raise Corrupt(problem.text, header.next_offset, offsets[0]) from None
     if not {record[0] for record in records} <= set(offsets):
         text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
         raise Corrupt(text, header.next_offset, offsets[0])
-    return records
+    return _without_ids(records) if header.leader_epoch < 0 else records
 
 
 def _bytes_together(descending: list[int]) -> int:
@@ -109,7 +134,7 @@ class _RecordsAt:
     def _take(self, data: bytes) -> None:
         self._arrived = True
         left, partition = self._left, self._partition
-        for position, header in walk(data):
+        for position, header in self._reading.walk(partition, data):
             void = is_void(partition, header)
             while left and left[-1] < header.next_offset:
                 offset = left.pop()
@@ -152,6 +177,37 @@ class Reading:
 
         self._log.read(partition.topic_id, partition.number, offset, bytes_max, found)
 
+    def walk(self, partition: Partition, data: bytes) -> Iterator[tuple[int, BatchHeader]]:
+        """(position, header) of batches of a partition that were read, with the times that their records have to those
+        who read single ones."""
+        return walk(data) if partition.floor_ms < 0 else self._walk_timed(partition, data)
+
+    def _walk_timed(self, partition: Partition, data: bytes) -> Iterator[tuple[int, BatchHeader]]:
+        latest_ms = -1
+        for position, header in walk(data):
+            if latest_ms < 0 and header.leader_epoch < 0:
+                latest_ms = self.latest_before(partition, header.base_offset)
+            if latest_ms >= 0 and header.max_timestamp_ms > latest_ms:
+                latest_ms = header.max_timestamp_ms
+            if header.leader_epoch < 0:
+                header = header._replace(attributes=header.attributes | STAMPED, max_timestamp_ms=latest_ms)
+            yield position, header
+
+    def latest_before(self, partition: Partition, offset: int) -> int:
+        """The highest time of all the batches that a stream ever had before an offset; at least 0."""
+        return max(partition.floor_ms, 0, self.latest_kept_before(partition, offset))
+
+    def latest_kept_before(self, partition: Partition, offset: int) -> int:
+        """The highest time of the batches that lie before an offset; -1 without any."""
+        latest_ms = -1
+        if not partition.all_staged:
+            logged_end = min(offset, partition.logged_end)
+            latest_ms = max(latest_ms, self._log.latest_before(partition.topic_id, partition.number, logged_end))
+        for _, next_offset, batch in partition.sealed:
+            if next_offset <= offset:
+                latest_ms = max(latest_ms, read_header(batch).max_timestamp_ms)
+        return latest_ms
+
     def records(
         self,
         partition: Partition,
@@ -168,7 +224,7 @@ class Reading:
         def decoded(data: bytes) -> None:
             found: list[Record] = []
             next_offset = offset
-            for position, header in walk(data):
+            for position, header in self.walk(partition, data):
                 if not is_void(partition, header) and (needle is None or _may_hold(data, position, header, needle)):
                     try:
                         found += decode_batch(data, position, header)
@@ -194,7 +250,7 @@ class Reading:
         def decoded(data: bytes) -> None:
             found: list[Record] = []
             next_offset = offsets[0]
-            for position, header in walk(data):
+            for position, header in self.walk(partition, data):
                 first = bisect_left(offsets, header.base_offset)
                 wanted = offsets[first : bisect_left(offsets, header.next_offset)]
                 if wanted and not is_void(partition, header):

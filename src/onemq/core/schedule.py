@@ -72,7 +72,7 @@ class Schedule:
         self,
         topic: Topic,
         due_ms: int | None,
-        body: bytes,
+        body: bytes | None,
         key: bytes | None,
         headers: Headers,
         number: int | None,

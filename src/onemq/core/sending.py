@@ -6,6 +6,7 @@ from typing import NamedTuple
 from onemq.core.expiry import EXPIRES_MARK
 from onemq.core.foreign import checked_records
 from onemq.core.lanes import PRIORITY_MARK, priority_in, priority_of
+from onemq.core.marked import may_be_marked, sort_by_due
 from onemq.core.partition import Partition
 from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
@@ -14,11 +15,15 @@ from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
 from onemq.log.records import (
     COMPRESSION_MASK,
+    FOREIGN_EPOCH,
     NO_HEADERS,
+    BatchBuilder,
     BatchHeader,
+    Buffer,
     check_ready_made,
     decode,
     encode_headers,
+    placed_foreign,
     read_header,
     stamped,
     with_header,
@@ -41,9 +46,9 @@ class Appended(NamedTuple):
     """Whether it was there already."""
 
 
-def check_size(topic: Topic, body: bytes, key: bytes | None, headers: bytes) -> int:
+def check_size(topic: Topic, body: bytes | None, key: bytes | None, headers: bytes) -> int:
     """The size of key, body and headers together. Raises `TooLarge` if that is more than the topic takes."""
-    size = len(body) + len(headers) - len(NO_HEADERS) + (0 if key is None else len(key))
+    size = len(body or b"") + len(headers) - len(NO_HEADERS) + len(key or b"")
     if size > topic.config.message_bytes_max:
         raise TooLarge(
             f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, this one has {size}"
@@ -82,6 +87,12 @@ class Sending:
         """Told of each message that the broker itself moves to a partition."""
         self.on_rank: Callable[[Partition, int, int], None] = lambda partition, offset, priority: None
         """Told of each message of other than the default priority: its offset and its priority."""
+        self.on_due: Callable[[Topic, int, int, Record], None] = lambda topic, number, due_ms, record: None
+        """Told of each message of a ready-made batch that is due later: its topic, partition, time and itself."""
+        self.time_of_foreign: Callable[[Partition, BatchHeader], int] = lambda partition, header: 0
+        """Asked for the time that a ready-made batch has in its stream; -1 if it cannot be kept as it is."""
+        self.on_foreign: Callable[[Partition, int], None] = lambda partition, time_ms: None
+        """Told that such a batch was staged, with that time."""
 
     def send(
         self,
@@ -150,22 +161,58 @@ class Sending:
             if priority != PRIORITY_DEFAULT:
                 self.on_rank(partition, offset, priority)
 
-    def send_batch(self, topic: Topic, number: int, batch: bytes) -> int:
-        """Stages a batch as its producer sealed it; its records are not looked at, so all of them have the default
-        priority. Returns its first offset."""
+    def send_batch(self, topic: Topic, number: int, batch: Buffer, header: BatchHeader | None = None) -> int:
+        """Stages a batch as its producer sealed it: its records are not looked at, unless some of them seem to be due
+        later or to have priorities (marked.py). The header is given if the batch was checked (`check_ready_made`).
+        Returns its first offset. Raises what the checks, the producer's sequence and marked records give rise to."""
         self.check()
-        header = check_ready_made(batch)
+        if header is None:
+            header = check_ready_made(batch)
         if len(batch) > topic.config.message_bytes_max:
-            raise TooLarge(f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes")
+            raise TooLarge(
+                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(batch)}"
+            )
         partition = topic.choose(None, number)
         place = self._known_place(topic, partition, header)
         if isinstance(place, int):
             return place
-        offset = partition.add_batch(batch, header.last_offset_delta + 1)
-        self._stage.message(partition)
-        _note_expiring(partition, batch, header)
+        placed = placed_foreign(batch, partition.end)  # the one copy on its way from the socket to the log
+        if may_be_marked(placed, header):
+            offset = self._send_marked(topic, partition, placed, header)
+        else:
+            offset = self._add_foreign(topic, partition, placed, header)
         if place is not None:
             self._producers.produced(*place, offset, partition.sync)
+        return offset
+
+    def _add_foreign(self, topic: Topic, partition: Partition, placed: bytes, header: BatchHeader) -> int:
+        now_ms = self._stage.now_ms
+        if topic.config.message_time == "broker":
+            placed = placed_foreign(stamped(placed, header, now_ms), partition.end)
+            header = header._replace(max_timestamp_ms=now_ms)
+        time_ms = self.time_of_foreign(partition, header)
+        if time_ms < 0:
+            return self._append_identified(partition, decode(placed, 0, header))
+        offset = partition.add_placed(placed, header.last_offset_delta + 1)
+        self._stage.message(partition)
+        partition.expiring_end = partition.end  # that costs those little who receive messages without such headers
+        self.on_foreign(partition, time_ms)
+        return offset
+
+    def _send_marked(self, topic: Topic, partition: Partition, placed: bytes, header: BatchHeader) -> int:
+        """As `_add_foreign`, for a batch some of whose messages may be due later or have priorities."""
+        now, later = sort_by_due(decode(placed, 0, header), self._stage.now_ms)
+        if later and now:
+            builder = BatchBuilder(partition.end, header.base_timestamp_ms)
+            for _, timestamp_ms, key, body, headers in now:
+                builder.add(timestamp_ms, key, body, encode_headers(headers))
+            placed = builder.seal(header.attributes, FOREIGN_EPOCH, latest_ms=header.max_timestamp_ms)
+            header = read_header(placed)
+        offset = self._add_foreign(topic, partition, placed, header) if now else partition.end
+        self._rank_all(partition, offset, now)
+        for due_ms, record in later:
+            self.on_due(topic, partition.number, due_ms, record)
         return offset
 
     def append(self, topic: Topic, number: int, batch: bytes, producer: ProducerSequence | None = None) -> Appended:
@@ -227,6 +274,7 @@ class Sending:
             self._stage.message(partition)
             encoded = _identified(partition, encode_headers(headers))
             partition.add(self._stage.now_ms, key, body, encoded, persistent=True)
+        partition.expiring_end = partition.end
         return first
 
     def _known_place(self, topic: Topic, partition: Partition, header: BatchHeader) -> "Place | int | None":

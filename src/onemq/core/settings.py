@@ -74,6 +74,8 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compact: bool = False
     """Keep the last message of each key."""
     message_bytes_max: int = MESSAGE_BYTES_MAX
+    message_time: Literal["producer", "broker"] = "producer"
+    """Which time the messages of ready-made batches have: that of their producer, or that at which they are stored."""
     segment_bytes: int = 128 << 20
     dead: bool = False
     """Holds dead letters: never matched by patterns, only by its own name."""

@@ -45,10 +45,11 @@ def _positions_at(log: Log, topic: Topic, timestamp_ms: int, then: Callable[[lis
             then([found[each] for each in range(len(found))])
 
     for partition in topic.partitions:
-        _position_at(log, partition, timestamp_ms, partial(take, partition.number))
+        position_at(log, partition, timestamp_ms, partial(take, partition.number))
 
 
-def _position_at(log: Log, partition: Partition, timestamp_ms: int, then: Callable[[int], None]) -> None:
+def position_at(log: Log, partition: Partition, timestamp_ms: int, then: Callable[[int], None]) -> None:
+    """The first offset of a time or later in a partition; its end if there is none."""
     logged_end, staged = partition.logged_end, partition.staged_at(timestamp_ms)
 
     def found(offset: int) -> None:

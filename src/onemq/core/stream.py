@@ -13,6 +13,7 @@ from onemq.core.group import Cursor, Group
 from onemq.core.reading import Reading
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
 from onemq.core.window import Window
+from onemq.errors import Corrupt
 from onemq.message import Record
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class Stream:
     """The messages of a topic by their ids."""
 
     __slots__ = (
-        "_last_id", "_reading", "_seen_end", "added_before", "has_groups_ahead", "key", "max_deleted_id",
-        "partition", "plain_end", "plain_ms", "topic", "window",
+        "_last_id", "_latest_end", "_latest_ms", "_reading", "_seen_end", "added_before", "has_groups_ahead", "key",
+        "max_deleted_id", "partition", "plain_end", "plain_ms", "topic", "window",
     )  # fmt: skip
 
     def __init__(self, topic: "Topic", reading: Reading) -> None:
@@ -44,6 +45,8 @@ class Stream:
         self._reading = reading
         self._last_id = 0
         self._seen_end = 0
+        self._latest_ms, self._latest_end = 0, -1
+        """The highest time of all messages, as of when the partition ended there."""
         self.plain_ms = 0
         self.plain_end = -1
         """While the partition ends at `plain_end`, a plain id from this time on is higher than all others.
@@ -85,6 +88,18 @@ class Stream:
     def added(self) -> int:
         """How many messages were ever added."""
         return self.partition.end + self.added_before
+
+    def time_for(self, max_timestamp_ms: int) -> int:
+        """The time that makes the ids of the next batch, if it is one that is kept as its producer sealed it."""
+        end = self.partition.end
+        if self._latest_end != end:
+            self._latest_ms, self._latest_end = self._reading.latest_before(self.partition, end), end
+        return max(self._latest_ms, max_timestamp_ms)
+
+    def added_foreign(self, time_ms: int) -> None:
+        """Such a batch was added, with that time."""
+        self._latest_ms, self._latest_end = time_ms, self.partition.end
+        self.last_id = time_ms << NUMBER_BITS | self.partition.end - 1
 
     def next_id(self, now_ms: int) -> int:
         """The id of a message whose sender leaves the choice to the stream; 0 if there is none left."""
@@ -157,7 +172,12 @@ class Stream:
         partition = self.partition
         while offset > partition.start:
             start = max(partition.start, offset - _BLOCK)
-            last = self._reading.page_at(partition, [offset - 1], deleted=True)
+            try:
+                last = self._reading.page_at(partition, [offset - 1], deleted=True)
+            except Corrupt:
+                if partition.floor_ms < 0:
+                    raise
+                return self._reading.latest_before(partition, offset) << NUMBER_BITS | offset - 1
             last = last or self._reading.page_at(partition, list(range(start, offset)), deleted=True)
             if last:
                 return id_of(last[-1])

@@ -10,7 +10,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from onemq.core.bitmap import Bitmap
-from onemq.core.entries import STREAM_DELETED, STREAM_MARK, STREAM_PRODUCED, STREAM_SET, STREAM_TRIMMED, STREAM_WINDOW
+from onemq.core.entries import (
+    STREAM_DELETED,
+    STREAM_FLOOR,
+    STREAM_MARK,
+    STREAM_PRODUCED,
+    STREAM_SET,
+    STREAM_TRIMMED,
+    STREAM_WINDOW,
+)
 from onemq.core.group import Group
 from onemq.core.groups import Groups
 from onemq.core.keyspace import Keyspace
@@ -24,7 +32,7 @@ from onemq.core.stream_ids import NUMBER_BITS, id_of, id_text, pack_id, unpack_i
 from onemq.core.topics import Topic, TopicConfig, Topics
 from onemq.core.window import Window
 from onemq.errors import InvalidArgument, WrongType
-from onemq.log.records import NO_HEADERS, encode_headers
+from onemq.log.records import NO_HEADERS, BatchHeader, encode_headers
 from onemq.message import STREAM_ID, Headers
 
 NOWHERE = -1
@@ -61,6 +69,8 @@ class Streams:
         self._expires_at_ms = keys.expires_at_ms
         self._watched = keys.watched
         sending.on_put = self._put
+        sending.time_of_foreign = self._time_of_foreign
+        sending.on_foreign = self._added_foreign
         topics.on_change.append(self._topic_changed)
         topics.on_name_free.append(self._name_free)
         topics.on_delete.append(self._topic_deleted)
@@ -199,6 +209,34 @@ class Streams:
             return None
         return id_text(stream.next_id(now_ms))
 
+    def _time_of_foreign(self, partition: Partition, header: BatchHeader) -> int:
+        """The time that makes the ids of a batch that is kept as it came; -1 if they would not be the highest."""
+        stream = self._by_topic.get(partition.topic_id)
+        if stream is None or stream.partition is not partition or len(stream.topic.partitions) > 1:
+            return 0
+        self._keys.topic_changed(stream.key)
+        time_ms = stream.time_for(header.max_timestamp_ms)
+        if time_ms << NUMBER_BITS | partition.end > stream.last_id:
+            return time_ms
+        partition.identify = self._identify
+        return -1
+
+    def _added_foreign(self, partition: Partition, time_ms: int) -> None:
+        """A batch was added as it came."""
+        stream = self._by_topic.get(partition.topic_id)
+        if stream is None or stream.partition is not partition or len(stream.topic.partitions) > 1:
+            return
+        if partition.floor_ms < 0:
+            self._set_floor(stream, 0)
+        stream.added_foreign(time_ms)
+        if time_ms >= self._stage.now_ms:
+            partition.identify = self._identify
+
+    def _set_floor(self, stream: Stream, floor_ms: int) -> None:
+        entry = (STREAM_FLOOR, stream.topic.id, floor_ms)
+        self._apply_floor(entry)
+        self._stage.entry(entry, stream.topic.sync)
+
     def clock_went_back(self) -> None:
         """Ids that are made of the time may be too low from now on."""
         for stream in self._by_topic.values():
@@ -256,6 +294,14 @@ class Streams:
         self._keys.topic_changed(topic.name.encode())
         return len(live)
 
+    def trim_at(self, topic: Topic, number: int, start: int) -> None:
+        """Removes the messages before an offset of any partition of a topic."""
+        if number == 0:
+            self.trim(self._by_topic[topic.id], start)
+        else:
+            self._stage.check()
+            self._topics.trim(topic, topic.partitions[number], start)
+
     def trim(self, stream: Stream, start: int) -> int:
         """Removes the messages before an offset; returns how many were there."""
         before = len(stream)
@@ -286,6 +332,10 @@ class Streams:
         stream = self._by_topic.get(topic.id)
         if stream is None or stream.partition is not partition:
             return
+        if partition.floor_ms >= 0:
+            latest_ms = self._reading.latest_before(partition, start)
+            if latest_ms > partition.floor_ms:
+                self._set_floor(stream, latest_ms)
         if start == partition.end:
             self.set(stream, stream.last_id, stream.max_deleted_id, stream.added_before)
         passed = [group for group in topic.groups.values() if stream.cursor(group).last <= start]
@@ -383,6 +433,7 @@ class Streams:
             STREAM_MARK: self._apply_mark,
             STREAM_PRODUCED: self._apply_produced,
             STREAM_WINDOW: self._apply_window,
+            STREAM_FLOOR: self._apply_floor,
         }
 
     def dump(self) -> object:
@@ -397,6 +448,7 @@ class Streams:
                     for each in stream.topic.partitions[1:]
                     if each.deleted is not None
                 ],
+                stream.partition.floor_ms,
             ]
             for stream in self._by_topic.values()
         ]  # fmt: skip
@@ -425,6 +477,8 @@ class Streams:
                 self._stream(topic_id).partition.deleted = Bitmap.load(deleted)
             for number, bitmap in others[0] if others else ():
                 self._stream(topic_id).topic.partitions[number].deleted = Bitmap.load(bitmap)
+            if len(others) > 1:
+                self._apply_floor((STREAM_FLOOR, topic_id, others[1]))
         for mark in marks:
             self._apply_mark((STREAM_MARK, *mark))
         self._apply_trimmed((STREAM_TRIMMED, ghosts, []))
@@ -485,6 +539,10 @@ class Streams:
     def _apply_window(self, entry: Any) -> None:
         _, topic_id, duration_ms, names_max = entry
         self._window(topic_id).set_limits(duration_ms, names_max)
+
+    def _apply_floor(self, entry: Any) -> None:
+        _, topic_id, floor_ms = entry
+        self._stream(topic_id).partition.floor_ms = floor_ms
 
     def _window(self, topic_id: int) -> Window:
         stream = self._by_topic[topic_id]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from onemq.errors import OneMQError
 from onemq.log.disk import Disk, File
 from onemq.log.engine import Keep
-from onemq.log.records import COMPRESSION_MASK, BatchBuilder, BatchHeader, decode, encode_headers
+from onemq.log.records import COMPRESSION_MASK, UNREADABLE, BatchBuilder, BatchHeader, decode, encode_headers
 from onemq.log.segment import Segment, scan_file
 from onemq.message import Record
 
@@ -87,8 +87,11 @@ def _copy(source: File, target: File, segment: Segment, keep: KeepRecord, rest: 
 
 
 def thin(data: bytes, at: int, header: BatchHeader, keep: KeepRecord) -> bytes:
-    """The batch without the records that are not kept; empty if none is."""
-    records = decode(data, at, header)
+    """The batch without the records that are not kept; empty if none is. One that cannot be read stays as it is."""
+    try:
+        records = decode(data, at, header)
+    except UNREADABLE:
+        return bytes(data[at : at + header.size])
     kept = [record for record in records if keep(record)]
     if len(kept) == len(records):
         return bytes(data[at : at + header.size])
@@ -99,7 +102,9 @@ def thin(data: bytes, at: int, header: BatchHeader, keep: KeepRecord) -> bytes:
         builder.skip_to(offset)
         builder.add(timestamp_ms, key, value, encode_headers(headers))
     attributes = header.attributes & ~COMPRESSION_MASK
-    return builder.seal(attributes, header.leader_epoch, header.last_offset_delta)
+    return builder.seal(
+        attributes, header.leader_epoch, header.last_offset_delta, latest_ms=header.max_timestamp_ms
+    )
 
 
 def _next_generation(path: str) -> str:
@@ -118,9 +123,10 @@ def last_by_key(scans: Iterable[Iterable[tuple[BatchHeader, bytes, int]]], tombs
     newest: dict[bytes, int] = {}
     for scan in scans:
         for header, data, at in scan:
-            for record in decode(data, at, header):
-                if record[2] is not None:
-                    newest[record[2]] = record[0]
+            with suppress(*UNREADABLE):
+                for record in decode(data, at, header):
+                    if record[2] is not None:
+                        newest[record[2]] = record[0]
 
     def keep(record: Record) -> bool:
         offset, timestamp_ms, key, value, _ = record

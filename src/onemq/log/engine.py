@@ -89,6 +89,9 @@ class Log(Protocol):
     def offset_at(self, topic: int, partition: int, timestamp_ms: int, then: Callable[[int], None]) -> None:
         """The first offset whose message was stored at or after the time; the end if there is none."""
 
+    def latest_before(self, topic: int, partition: int, offset: int) -> int:
+        """The highest time of the batches that are kept and end at or before an offset; -1 without any."""
+
     def expired(
         self, topic: int, partition: int, before_ms: int | None, bytes_max: int | None, below: int | None
     ) -> int:

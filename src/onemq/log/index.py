@@ -51,6 +51,11 @@ class Index:
         row = bisect_right(self.offsets, relative_offset) - 1
         return (self.positions[row], self.offsets[row]) if row >= 0 else (0, 0)
 
+    def latest_before(self, relative_offset: int) -> tuple[int, int]:
+        """The position as of `before_offset`, and the highest time of all batches before it."""
+        row = bisect_right(self.offsets, relative_offset) - 1
+        return (self.positions[row], self.times[row]) if row >= 0 else (0, NO_TIME)
+
     def before_time(self, timestamp_ms: int) -> int:
         """The highest noted position before which everything is older than the time."""
         row = bisect_left(self.times, timestamp_ms) - 1

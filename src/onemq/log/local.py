@@ -317,6 +317,10 @@ class LocalLog:
         """See `Log.offset_at`."""
         then(self._registry.partition(topic, partition).offset_at(timestamp_ms))
 
+    def latest_before(self, topic: int, partition: int, offset: int) -> int:
+        """See `Log.latest_before`."""
+        return self._registry.partition(topic, partition).latest_before(offset)
+
     def stored_bytes(self, topic: int, partition: int) -> int:
         """See `Log.stored_bytes`."""
         return self._registry.partition(topic, partition).stored_bytes()

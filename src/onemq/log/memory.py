@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from onemq.errors import NotFound, OffsetOutOfRange, OneMQError
 from onemq.log.cleaning import KeepRecord, by_offset, last_by_key, thin
 from onemq.log.engine import Done, Keep, Replay, WriteSet
-from onemq.log.records import decode, read_header
+from onemq.log.index import NO_TIME
+from onemq.log.records import first_since, read_header
 
 
 class MemoryPartition:
@@ -44,12 +45,15 @@ class MemoryPartition:
     def offset_at(self, timestamp_ms: int) -> int:
         """See `Log.offset_at`."""
         for data in self.batches:
-            header = read_header(data)
-            if header.max_timestamp_ms >= timestamp_ms:
-                for record in decode(data, 0, header):
-                    if record[1] >= timestamp_ms and record[0] >= self.start:
-                        return record[0]
+            found = first_since(data, 0, read_header(data), timestamp_ms, self.start)
+            if found is not None:
+                return found
         return self.end
+
+    def latest_before(self, offset: int) -> int:
+        """See `Log.latest_before`."""
+        whole = bisect_right(self.ends, offset)
+        return max([read_header(data).max_timestamp_ms for data in self.batches[:whole]], default=NO_TIME)
 
     def trim(self, start: int) -> None:
         """Drops the batches that lie wholly before an offset."""
@@ -146,6 +150,10 @@ class MemoryLog:
         found = self._partition(topic, partition)
         scan = [(read_header(data), data, 0) for data in found.batches]
         then(found.clean(last_by_key([scan], tombstones_before_ms)))
+
+    def latest_before(self, topic: int, partition: int, offset: int) -> int:
+        """See `Log.latest_before`."""
+        return self._partition(topic, partition).latest_before(offset)
 
     def stored_bytes(self, topic: int, partition: int) -> int:
         """See `Log.stored_bytes`."""

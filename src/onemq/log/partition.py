@@ -4,6 +4,7 @@ from bisect import bisect_right
 
 from onemq.errors import OffsetOutOfRange
 from onemq.log.behind import WriteBehind
+from onemq.log.index import NO_TIME
 from onemq.log.openfiles import OpenFiles
 from onemq.log.records import read_extent
 from onemq.log.segment import Segment
@@ -150,6 +151,15 @@ class Partition:
                 if found is not None:
                     return found
         return self.end
+
+    def latest_before(self, offset: int) -> int:
+        """The highest time of what is kept before an offset; `NO_TIME` without anything."""
+        latest_ms = NO_TIME
+        for segment in self.segments:
+            if segment.base >= offset:
+                break
+            latest_ms = max(latest_ms, segment.latest_before(offset))
+        return latest_ms
 
     def trim(self, start: int) -> list[Segment]:
         """Raises the first kept offset. Returns the segments that hold nothing any more."""

@@ -3,7 +3,7 @@
     offset  size  field
     0       8     base offset                  big-endian throughout
     8       4     length of what follows this field
-    12      4     partition leader epoch       0
+    12      4     partition leader epoch       0; -1: sealed by a producer, and stored as it came
     16      1     magic                        2
     17      4     CRC-32C of everything from the attributes on
     21      2     attributes                   bits 0-2 compression, 3 timestamp type, 4 transactional,
@@ -26,9 +26,7 @@ The base offset and the epoch lie before the CRC'd part, so a ready-made batch i
 rewriting its first eight bytes only.
 """
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 from struct import Struct
@@ -36,7 +34,8 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from onemq.errors import Corrupt, InvalidArgument
+from onemq.errors import Corrupt, InvalidArgument, TooLarge
+from onemq.log.compression import DECOMPRESSORS
 from onemq.message import Headers, Record
 
 Buffer = bytes | bytearray | memoryview
@@ -52,11 +51,16 @@ STAMPED = 1 << 3
 TRANSACTIONAL, CONTROL = 1 << 4, 1 << 5
 NO_HEADERS = b"\x00"
 NO_PRODUCER = (-1, -1, -1)
+FOREIGN_EPOCH = -1
+"""In place of the epoch of batches that are stored as their producer sealed them. Kafka's clients take it for none."""
+UNREADABLE = (Corrupt, InvalidArgument, TooLarge)
+"""What decoding records raises that a producer made wrong, compressed in an unknown way, or too much."""
 
 _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
 _CHECKED_AT = 21
 _OFFSET = Struct(">q")
+_PLACE = Struct(">qii")
 _EXTENT = Struct(">q15xiqq")
 
 
@@ -163,11 +167,13 @@ class BatchBuilder:
         epoch: int = 0,
         last_delta: int | None = None,
         producer: tuple[int, int, int] = NO_PRODUCER,
+        latest_ms: int | None = None,
     ) -> bytes:
-        """The finished batch. `last_delta` is given where offsets are missing at its end; `producer` is (id, epoch,
-        base sequence) of an idempotent one."""
+        """The finished batch. `last_delta` is given where offsets are missing at its end, `latest_ms` where its maximum
+        timestamp may be that of a record that is not in it; `producer` is (id, epoch, base sequence) of an idempotent
+        one."""
         base_offset, base_timestamp_ms = self.base_offset, self.base_timestamp_ms
-        max_timestamp_ms = base_timestamp_ms
+        max_timestamp_ms = base_timestamp_ms if latest_ms is None else latest_ms
         parts = [b""]
         for offset, timestamp_ms, key, value, headers in self._records:
             delta = offset - base_offset
@@ -217,6 +223,12 @@ def placed_at(batch: bytes, base_offset: int) -> bytes:
     return _OFFSET.pack(base_offset) + batch[8:]
 
 
+def placed_foreign(batch: Buffer, base_offset: int) -> bytes:
+    """A batch as its producer sealed it, at a base offset, and marked as such; its checksum stays right."""
+    place = _PLACE.pack(base_offset, len(batch) - LENGTH_PREFIX_BYTES, FOREIGN_EPOCH)
+    return b"".join((place, memoryview(batch)[_PLACE.size :]))
+
+
 def is_sound(data: Buffer, position: int, header: BatchHeader) -> bool:
     """Whether the batch at `position` is whole and matches its checksum."""
     end = position + header.size
@@ -237,7 +249,7 @@ def walk(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
         position = after
 
 
-def check_ready_made(batch: bytes) -> BatchHeader:
+def check_ready_made(batch: Buffer) -> BatchHeader:
     """The header of a batch that a producer sealed itself, or `Corrupt`/`InvalidArgument`."""
     if len(batch) < HEADER_BYTES:
         raise Corrupt("the batch is shorter than a batch header")
@@ -251,7 +263,7 @@ def check_ready_made(batch: bytes) -> BatchHeader:
     return header
 
 
-def stamped(batch: bytes, header: BatchHeader, now_ms: int) -> bytes:
+def stamped(batch: Buffer, header: BatchHeader, now_ms: int) -> bytes:
     """The batch as of now: its records have this time, whatever their producer wrote. Its producer, epoch and
     sequence are those of the header that is given."""
     attributes = header.attributes | STAMPED
@@ -259,19 +271,8 @@ def stamped(batch: bytes, header: BatchHeader, now_ms: int) -> bytes:
     return _PREFIX.pack(header.base_offset, header.length, 0, MAGIC, crc32c(checked)) + checked
 
 
-def _gunzip(records: bytes) -> bytes:
-    try:
-        return gzip.decompress(records)
-    except (OSError, EOFError, zlib.error):
-        raise Corrupt("the compressed records of a batch do not decompress") from None
-
-
-DECOMPRESSORS: dict[int, Callable[[bytes], bytes]] = {1: _gunzip}
-"""Compression number in the attributes -> function. A protocol that brings others adds them here."""
-
-
 def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
-    """The records of the batch at `position`. Raises `Corrupt` if they do not parse."""
+    """The records of the batch at `position`. Raises `UNREADABLE` if they do not parse or cannot be unpacked."""
     end = position + header.size
     position += HEADER_BYTES
     if end < position:
@@ -289,6 +290,17 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     if position != end:
         raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
     return records
+
+
+def first_since(data: bytes, position: int, header: BatchHeader, timestamp_ms: int, start: int) -> int | None:
+    """The offset of the first record of a time or later, from `start` on. A batch that cannot be read counts whole."""
+    if header.max_timestamp_ms < timestamp_ms or header.next_offset <= start:
+        return None
+    try:
+        records = decode(data, position, header)
+    except UNREADABLE:
+        return max(header.base_offset, start)
+    return next((record[0] for record in records if record[1] >= timestamp_ms and record[0] >= start), None)
 
 
 def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:

@@ -24,7 +24,7 @@ from onemq.log.records import (
     MAGIC,
     BatchHeader,
     batch_size,
-    decode,
+    first_since,
     is_sound,
     read_extent,
     read_header,
@@ -194,11 +194,26 @@ class Segment:
     def offset_at(self, timestamp_ms: int, start: int) -> int | None:
         """The first offset from `start` on that was stored at or after the time, if there is one."""
         for _, header, data, at in self.scan(self.index.before_time(timestamp_ms)):
-            if header.max_timestamp_ms >= timestamp_ms and header.next_offset > start:
-                for record in decode(data, at, header):
-                    if record[1] >= timestamp_ms and record[0] >= start:
-                        return record[0]
+            found = first_since(data, at, header, timestamp_ms, start)
+            if found is not None:
+                return found
         return None
+
+    def latest_before(self, offset: int) -> int:
+        """The highest time of the batches that end at or before an offset; `NO_TIME` without any."""
+        if offset >= self.end:
+            return self.max_timestamp_ms
+        position, latest_ms = self.index.latest_before(offset - self.base)
+        # Batches that begin further behind have a row of their own in the index.
+        data = self.content.read(position, min(self._interval_bytes + HEADER_BYTES, self.size - position))
+        at = 0
+        while at + HEADER_BYTES <= len(data):
+            _, next_offset, _, max_ms = read_extent(data, at)
+            if next_offset > offset:
+                break
+            latest_ms = max(latest_ms, max_ms)
+            at += max(batch_size(data, at), HEADER_BYTES)
+        return latest_ms
 
     def scan(self, position: int = 0) -> Iterator[Scanned]:
         """Every batch from a position on, checked. Raises `Corrupt` at the first unsound one."""

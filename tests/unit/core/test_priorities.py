@@ -427,15 +427,16 @@ def test_encoded_headers_tell_the_priority_as_well(broker: Broker) -> None:
     assert known(broker) == {9: [0]}
 
 
-def test_ready_made_batches_are_not_looked_into(broker: Broker) -> None:
+def test_ready_made_batches_are_looked_into_if_one_of_their_messages_seems_to_have_a_priority(broker: Broker) -> None:
     """B10"""
     topic = broker.topic()
     group = broker.group()
     with broker.turn() as core:
+        core.sending.send_batch(topic, 0, sealed(b"plain"))
         core.sending.send_batch(topic, 0, sealed(b"a", headers=((PRIORITY, b"9"),)))
     send(broker, (b"high", HIGH))
-    assert known(broker) == {9: [1]}
-    assert broker.bodies(group) == [b"high", b"a"]
+    assert known(broker) == {9: [1, 2]}
+    assert broker.bodies(group) == [b"a", b"high", b"plain"]
 
 
 # Restarts

@@ -98,7 +98,8 @@ def test_a_ready_made_batch_is_stored_byte_for_byte_but_for_its_place(broker: Br
         core.sending.send_batch(topic, 0, batch)
     stored: list[bytes] = []
     broker.core.reading.batches(topic.partitions[0], 1, 1 << 20, stored.append)
-    assert stored[0][8:] == batch[8:]
+    assert stored[0][16:] == batch[16:]
+    assert stored[0][:16] == (1).to_bytes(8, "big") + batch[8:12] + b"\xff" * 4
     assert read_header(stored[0]).base_offset == 1
 
 

@@ -204,10 +204,9 @@ def test_bodies_that_their_sender_compressed_are_decompressed() -> None:
     assert names == [["a"], [], ["a"], ["_enc", "a"], ["_enc", "a"], ["_enc"]]
 
 
-@pytest.mark.parametrize(("codec", "name"), [(2, "snappy"), (3, "lz4"), (4, "zstd"), (7, "codec 7")])
-def test_another_compression_is_named(codec: int, name: str) -> None:
-    batch = sealed(plain(1, 5)) + compressed(sealed(plain(3, 5, first=1)), codec)
-    with pytest.raises(InvalidArgument, match=f"the batch at offset 1 is compressed with {name}, which cannot be read"):
+def test_another_compression_is_named() -> None:
+    batch = sealed(plain(1, 5)) + compressed(sealed(plain(3, 5, first=1)), 7)
+    with pytest.raises(InvalidArgument, match="the batch at offset 1 has compression 7, which is unknown"):
         decoded(batch)
 
 

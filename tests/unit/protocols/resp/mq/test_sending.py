@@ -242,7 +242,8 @@ def test_a_batch_with_broken_records_is_refused(mq: Connection, at: int) -> None
         (batch(b"one")[:-1] + b"x", "ERR the batch does not match its checksum"),
         (batch(b"one", attributes=1 << 4), "ERR batches of transactions are not taken here"),
         (batch(b"one", attributes=1 << 5), "ERR batches of transactions are not taken here"),
-        (batch(b"one", attributes=4), "ERR compression 4 is not taken here"),
+        (batch(b"one", attributes=4), "ERR the compressed records of a batch do not decompress"),
+        (batch(b"one", attributes=7), "ERR compression 7 cannot be read here"),
         (batch(b"one", headers=encode_headers([(b"_sid", b"1-1")])), "ERR the header '_sid' is OneMQ's own"),
     ],
 )  # fmt: skip
