@@ -47,6 +47,13 @@ KAFKA_PRODUCE_BYTES_MAX = 100 * MIB
 """The largest Produce request, as Kafka's own `socket.request.max.bytes`."""
 KAFKA_REQUEST_BYTES_MAX = 8 * MIB
 """The largest request of any other kind."""
+KAFKA_AHEAD_MS_MAX = 3600 * 1000
+"""How far the times of a producer's messages may be ahead of the broker's clock, as Kafka's own
+`message.timestamp.after.max.ms`."""
+KAFKA_FETCH_SESSIONS_MAX = 1_000
+"""Fetch sessions that are remembered; clients beyond them tell each time what they want."""
+KAFKA_FETCH_SESSION_PARTITIONS_MAX = 100_000
+"""Partitions in all of them."""
 KAFKA_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while a request waits for its answer; then we stop reading from it."""
 

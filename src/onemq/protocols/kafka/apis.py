@@ -8,22 +8,35 @@ from onemq.errors import OneMQError
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.handlers.api_versions import api_versions
+from onemq.protocols.kafka.handlers.delete_records import delete_records
+from onemq.protocols.kafka.handlers.fetch import fetch
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
+from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
 from onemq.protocols.kafka.handlers.metadata import metadata
+from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
+from onemq.protocols.kafka.handlers.produce import produce
 from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
+from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from onemq.protocols.kafka.schemas.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from onemq.protocols.kafka.schemas.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from onemq.protocols.kafka.schemas.produce import ProduceRequest, ProduceResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
 R = TypeVar("R", bound=Message)
@@ -83,6 +96,9 @@ def _api(
 
 
 APIS = (
+    _api(ProduceRequest, ProduceResponse, produce, shown_first=0),
+    _api(FetchRequest, FetchResponse, fetch),
+    _api(ListOffsetsRequest, ListOffsetsResponse, list_offsets),
     _api(MetadataRequest, MetadataResponse, metadata),
     _api(OffsetCommitRequest, OffsetCommitResponse, offset_commit),
     _api(OffsetFetchRequest, OffsetFetchResponse, offset_fetch),
@@ -93,6 +109,8 @@ APIS = (
     _api(DescribeGroupsRequest, DescribeGroupsResponse, describe_groups),
     _api(ListGroupsRequest, ListGroupsResponse, list_groups),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+    _api(DeleteRecordsRequest, DeleteRecordsResponse, delete_records),
+    _api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, offset_for_leader_epoch),
     _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
 )

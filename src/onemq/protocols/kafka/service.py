@@ -8,8 +8,12 @@ from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
 from onemq.protocols.kafka.apis import APIS, by_key
+<<<<<<< HEAD
 from onemq.protocols.kafka.groups.coordinator import Coordinator
 from onemq.protocols.kafka.groups.waking import Waking
+=======
+from onemq.protocols.kafka.fetch_sessions import FetchSessions
+>>>>>>> 70ecbf8 (kafka: Produce, Fetch with sessions, ListOffsets, OffsetForLeaderEpoch, DeleteRecords)
 from onemq.protocols.kafka.session import KafkaSession
 from onemq.protocols.kafka.topics import KafkaTopics
 
@@ -39,6 +43,7 @@ class KafkaService:
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
         self.groups = Coordinator(Waking(core).alarms)
         self.apis = by_key(APIS)
+        self.fetch_sessions = FetchSessions()
         self.sessions: dict[int, KafkaSession] = {}
         self.sessions_ever = 0
 
