@@ -8,12 +8,9 @@ from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
 from onemq.protocols.kafka.apis import APIS, by_key
-<<<<<<< HEAD
+from onemq.protocols.kafka.fetch_sessions import FetchSessions
 from onemq.protocols.kafka.groups.coordinator import Coordinator
 from onemq.protocols.kafka.groups.waking import Waking
-=======
-from onemq.protocols.kafka.fetch_sessions import FetchSessions
->>>>>>> 70ecbf8 (kafka: Produce, Fetch with sessions, ListOffsets, OffsetForLeaderEpoch, DeleteRecords)
 from onemq.protocols.kafka.session import KafkaSession
 from onemq.protocols.kafka.topics import KafkaTopics
 
