@@ -57,6 +57,9 @@ KAFKA_FETCH_SESSION_PARTITIONS_MAX = 100_000
 KAFKA_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while a request waits for its answer; then we stop reading from it."""
 
+KAFKA_PAGE_PARTITIONS_MAX = 2_000
+"""Partitions that one DescribeTopicPartitions tells of."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:

@@ -13,6 +13,9 @@ from onemq.protocols.kafka.handlers.fetch import fetch
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
 from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
+from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
+from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
+from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
@@ -28,6 +31,12 @@ from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroup
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from onemq.protocols.kafka.schemas.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -113,6 +122,10 @@ APIS = (
     _api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, offset_for_leader_epoch),
     _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
+    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
+    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+    _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
+    _api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, describe_topic_partitions),
 )
 """Sorted by key."""
 
