@@ -8,11 +8,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from random import SystemRandom
 
-from tests.fuzz import batches, filters, resp_decoder, resp_session
+from tests.fuzz import batches, filters, kafka_session, resp_decoder, resp_session
 
 TARGETS: dict[str, Callable[[int], None]] = {
     "batches": batches.run,
     "filters": filters.run,
+    "kafka-session": kafka_session.run,
     "resp-decoder": resp_decoder.run,
     "resp-session": resp_session.run,
 }

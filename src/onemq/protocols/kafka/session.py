@@ -109,7 +109,7 @@ class KafkaSession:
                 if frame is None:
                     break
                 self._execute(*frame)
-        except ProtocolError as error:
+        except OneMQError as error:
             _logger.warning("%s is disconnected: %s", self.peer.address, error.text)
             self.end()
         finally:

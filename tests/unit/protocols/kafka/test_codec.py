@@ -8,7 +8,8 @@ import pytest
 
 from onemq.errors import ProtocolError
 from onemq.protocols.kafka.codec import decode
-from onemq.protocols.kafka.schema import Message
+from onemq.protocols.kafka.fields import fields_in
+from onemq.protocols.kafka.schema import Message, Struct
 from onemq.protocols.kafka.schemas.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataRequestTopic
 from onemq.protocols.kafka.schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -94,3 +95,18 @@ def test_unknown_tagged_fields_are_passed_over() -> None:
 def test_what_makes_no_sense_is_refused(version: int, data: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode(ProduceRequest, version, data)
+
+
+def test_every_element_of_a_list_takes_room() -> None:
+    """Else a few bytes could announce a list that fills the memory."""
+    for kind in MESSAGES:
+        for version in kind.versions if kind.__name__.endswith("Request") else ():
+            if version < kind.flexible_since:
+                assert_elements_take_room(kind, version)
+
+
+def assert_elements_take_room(structure: type[Struct], version: int) -> None:
+    for field in fields_in(structure, version):
+        if isinstance(field.kind, type) and issubclass(field.kind, Struct):
+            assert fields_in(field.kind, version) or not field.is_list, f"{structure.__name__}.{field.name} {version}"
+            assert_elements_take_room(field.kind, version)

@@ -1,0 +1,94 @@
+"""Frames in any pieces, and those that are refused before they are gathered."""
+
+from random import Random
+from struct import pack
+
+import pytest
+
+from onemq.errors import ProtocolError
+from onemq.limits import KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX
+from onemq.protocols.kafka.framing import Frames
+
+
+def frame(body: bytes, key: int = 3) -> bytes:
+    return pack(">ih", len(body) + 2, key) + body
+
+
+def taken(frames: Frames) -> list[bytes]:
+    found = []
+    while (next_one := frames.next()) is not None:
+        data, start = next_one
+        found.append(data[start:])
+    return found
+
+
+def test_pieces_of_any_size_give_the_same_requests() -> None:
+    random = Random(6)
+    bodies = [random.randbytes(random.choice((6, 7, 100, 5_000))) for _ in range(100)]
+    stream = b"".join(frame(body) for body in bodies)
+    for size in (1, 2, 3, 7, 64, 4_096, len(stream)):
+        frames, found = Frames(), []
+        for at in range(0, len(stream), size):
+            frames.feed(stream[at : at + size])
+            if random.random() < 0.7:
+                found += taken(frames)
+        found += taken(frames)
+        assert found == [pack(">h", 3) + body for body in bodies]
+        assert frames.buffered_bytes == 0
+
+
+def test_a_request_that_comes_alone_is_not_copied() -> None:
+    data = frame(bytes(1000))
+    frames = Frames()
+    frames.feed(data)
+    assert frames.next() == (data, 4)
+    frames.feed(data)
+    found = frames.next()
+    assert found is not None
+    assert found[0] is data
+
+
+def test_a_large_request_is_joined_once() -> None:
+    """Its bytes are looked at when the last of them is there, not with each piece."""
+    body = bytes(20_000_000)
+    data = frame(body, key=0)
+    frames = Frames()
+    for at in range(0, len(data), 65_536):
+        assert frames.next() is None
+        frames.feed(data[at : at + 65_536])
+    found = frames.next()
+    assert found is not None
+    assert len(found[0]) == len(data)
+
+
+def test_what_was_given_out_is_not_held() -> None:
+    frames = Frames()
+    frames.feed(frame(bytes(100)) + b"\0")
+    frames.next()
+    assert frames.buffered_bytes == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "key"),
+    [
+        (-1, 3),
+        (0, 3),
+        (7, 3),
+        (KAFKA_REQUEST_BYTES_MAX + 1, 3),
+        (KAFKA_PRODUCE_BYTES_MAX + 1, 0),
+        (0x47455420, 0x2F20),  # GET /
+        (0x16030100, 0xC8),  # the greeting of TLS
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_at_once(size: int, key: int) -> None:
+    frames = Frames()
+    frames.feed(pack(">ih", size, key & 0x7FFF))
+    with pytest.raises(ProtocolError, match="speaks Kafka's protocol"):
+        frames.next()
+
+
+def test_the_largest_requests_are_waited_for() -> None:
+    for size, key in ((KAFKA_REQUEST_BYTES_MAX, 3), (KAFKA_PRODUCE_BYTES_MAX, 0)):
+        frames = Frames()
+        frames.feed(pack(">ih", size, key))
+        assert frames.next() is None
