@@ -1,4 +1,4 @@
-"""A Kafka session and the codec under it: damaged requests in any pieces end in answers or a closed connection, and never
+"""A Kafka session and the codec under it: damaged requests in any pieces end in answers or a closed connection, never
 in an error of our own; and what the codec reads from anything, it can write and read again."""
 
 from random import Random
