@@ -9,13 +9,13 @@ from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.handlers.api_versions import api_versions
 from onemq.protocols.kafka.handlers.delete_records import delete_records
+from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
+from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
 from onemq.protocols.kafka.handlers.fetch import fetch
+from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
 from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
-from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
-from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
-from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
@@ -24,19 +24,19 @@ from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from onemq.protocols.kafka.schemas.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
 from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
+from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from onemq.protocols.kafka.schemas.describe_topic_partitions import (
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-)
-from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
