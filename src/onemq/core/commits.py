@@ -10,6 +10,7 @@ from typing import Any
 
 from onemq.core.parking import Parking
 from onemq.core.transaction import Transaction
+from onemq.core.transactions import Transactions
 from onemq.errors import Busy, OneMQError
 from onemq.limits import COMMIT_TURN_BYTES, TURN_BYTES_MAX
 from onemq.message import Record
@@ -174,7 +175,7 @@ class Commits:
         """For the snapshot: the names in each lane, in order."""
         return [list(self._quick.transactions), list(self._bulk.transactions)]
 
-    def load(self, lanes: Any, transactions: dict[str, Transaction]) -> None:
+    def load(self, lanes: Any, transactions: Transactions) -> None:
         """The reverse of `dump`; `transactions` are the open ones."""
         for lane, names in zip((self._quick, self._bulk), lanes, strict=True):
             lane.transactions = {name: transactions[name] for name in names}

@@ -36,16 +36,14 @@ from onemq.core.sending import Sending, has_priorities
 from onemq.core.stage import Stage
 from onemq.core.topics import HALF_NAME, Topic, Topics
 from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction
-from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TooLarge, TransactionEnded
+from onemq.core.transactions import Transactions
+from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TooLarge
 from onemq.limits import (
     STAGED_BYTES_MAX,
     STAGED_RUNS_MAX,
     TRANSACTION_CHECK_MS,
     TRANSACTION_MESSAGES_MAX,
     TRANSACTION_UNHEARD_MS_MAX,
-    TRANSACTIONS_ENDED_MAX,
-    TRANSACTIONS_ENDED_MS,
-    TRANSACTIONS_OPEN_MAX,
 )
 from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
 
@@ -62,9 +60,7 @@ class Halves:
         self._sending = sending
         self.parking = Parking(HALF_NAME, topics, sending, reading)
         """Where half messages lie. It tells of those that are committed and cannot be delivered."""
-        self._open: dict[str, Transaction] = {}
-        self._ended: dict[str, Ended] = {}
-        """Oldest first."""
+        self._register = Transactions(stage)
         self._staged_runs = 0
         """Of whole batches, in all transactions."""
         self.commits = Commits(self.parking, self._moved)
@@ -75,7 +71,7 @@ class Halves:
         """Told of transactions that are rolled back because nobody ended them."""
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._register)
 
     @property
     def listeners(self) -> Listeners:
@@ -102,7 +98,7 @@ class Halves:
             _check_one_more(known)
         size = self.parking.check(topic, body, key, headers, number) + _MESSAGE_BYTES
         partition = self.parking.partition
-        name = self._fresh_name(partition.end) if name is None else name
+        name = self._register.fresh_name(self.parking.message_id(partition.end)) if name is None else name
         others = tuple(each for each in headers if each[0] not in (TRANSACTION, PRODUCER_GROUP))
         offset = self.parking.put(topic, body, key, (*others, *_headers(name, group)), number)
         now_ms = self._stage.now_ms
@@ -144,10 +140,10 @@ class Halves:
     def commit(self, name: str) -> Ended:
         """Its messages go where they were sent to. Raises `NotFound`, and `TransactionEnded` if it was rolled
         back."""
-        ended = self._again(name, committed=True)
+        ended = self._register.again(name, committed=True)
         if ended is not None:
             return ended
-        self._decide([self._open[name]], None)
+        self._decide([self._register[name]], None)
         return Ended(True, self.messages_of(name), self._stage.now_ms)
 
     def commit_all(self, names: Sequence[str], unit: CommitUnit | None = None) -> Commit:
@@ -156,7 +152,8 @@ class Halves:
         instead, and the commit has no messages. Raises what `commit` raises; then nothing has happened."""
         if unit is not None and self._units.is_committed(unit, self._stage.now_ms):
             return self._commit_again(names, unit)
-        fresh = [self._open[name] for name in dict.fromkeys(names) if self._again(name, committed=True) is None]
+        register = self._register
+        fresh = [register[name] for name in dict.fromkeys(names) if register.again(name, committed=True) is None]
         if fresh or unit is not None:
             self._decide(fresh, unit)
         return self.commits.commit(sum(map(self.messages_of, dict.fromkeys(names))), names)
@@ -165,7 +162,7 @@ class Halves:
         """Drops the messages of transactions. Returns how many. Raises what `rollback` raises; then nothing has
         happened."""
         for name in names:
-            self._again(name, committed=False)
+            self._register.again(name, committed=False)
         return sum(self.rollback(name).messages for name in dict.fromkeys(names))
 
     def rollback_prefix(self, prefix: str) -> int:
@@ -173,7 +170,7 @@ class Halves:
         if not prefix:
             raise InvalidArgument("the beginning of the names must not be empty: it would be that of all transactions")
         self._stage.check()
-        found = [each for each in self._open.values() if each.name.startswith(prefix) and not each.committing]
+        found = [each for each in self._register if each.name.startswith(prefix) and not each.committing]
         return sum(self._end(each, committed=False).messages for each in found)
 
     def unit(self, name: str) -> int | None:
@@ -182,22 +179,20 @@ class Halves:
 
     def messages_of(self, name: str) -> int:
         """How many messages a transaction has or had that is open or remembered."""
-        return (self._open.get(name) or self._ended[name]).messages
+        return self._register.messages_of(name)
 
     def rollback(self, name: str) -> Ended:
         """Its messages are dropped. Raises `NotFound`, and `TransactionEnded` if it was committed."""
-        ended = self._again(name, committed=False)
+        ended = self._register.again(name, committed=False)
         if ended is not None:
             return ended
         self._stage.check()
-        return self._end(self._open[name], committed=False)
+        return self._end(self._register[name], committed=False)
 
     def unknown(self, name: str) -> None:
         """The answer of somebody who was asked and does not know yet: the next check comes in its time.
         Raises `NotFound`, and `TransactionEnded` if it has ended."""
-        ended = self._find(name)
-        if ended is not None:
-            raise TransactionEnded(_told(name, ended))
+        self._register.check_unsure(name)
 
     def listen(self, group: str, ask: Ask) -> Callable[[], None]:
         """Somebody can be asked about the transactions of a producer group, until what this returns is called."""
@@ -209,49 +204,9 @@ class Halves:
         check_name("producer group", group)
         if not 0 <= check_after_ms <= TRANSACTION_UNHEARD_MS_MAX:
             raise InvalidArgument(f"check_after_ms must be 0 to {TRANSACTION_UNHEARD_MS_MAX}, not {check_after_ms}")
-        known = None
-        if name is not None:
-            check_name("transaction", name)
-            known = self._open.get(name)
-            ended = self._remembered(name)
-            if ended is not None:
-                raise TransactionEnded(f"{_told(name, ended)}: begin another one")
-        if known is None:
-            if len(self._open) >= TRANSACTIONS_OPEN_MAX:
-                raise TooLarge(f"{TRANSACTIONS_OPEN_MAX} transactions are open, no more can begin: end some")
-            return None
-        if known.group != group:
-            raise InvalidArgument(f"transaction {known.name!r} is of producer group {known.group!r}, not {group!r}")
-        return known
-
-    def _fresh_name(self, offset: int) -> str:
-        name = self.parking.message_id(offset)
-        while name in self._open or name in self._ended:  # somebody chose it
-            name += "+"
-        return name
+        return self._register.for_more(name, group)
 
     # Ends
-
-    def _remembered(self, name: str) -> Ended | None:
-        """How a transaction has ended, or surely will, if that is known."""
-        known = self._open.get(name)
-        if known is not None:
-            return Ended(True, known.messages, self._stage.now_ms, again=True) if known.committing else None
-        ended = self._ended.get(name)
-        return None if ended is None or _is_old(ended, self._stage.now_ms) else ended
-
-    def _find(self, name: str) -> Ended | None:
-        ended = self._remembered(name)
-        if ended is None and name not in self._open:
-            raise NotFound(f"there is no transaction {name!r}: it ended long ago, or nothing was sent under that name")
-        return ended
-
-    def _again(self, name: str, committed: bool) -> Ended | None:
-        """How a transaction ended, if it did so in the way that is wanted now."""
-        ended = self._find(name)
-        if ended is not None and ended.committed != committed:
-            raise TransactionEnded(_told(name, ended))
-        return None if ended is None else ended._replace(again=True)
 
     def _decide(self, transactions: list[Transaction], unit: CommitUnit | None) -> None:
         """Commits transactions, and notes how far their unit is: one entry, whatever there is to move."""
@@ -281,7 +236,7 @@ class Halves:
         asked waits until the first commit has moved, which may have had other names."""
         self._stage.check()
         for name in names:
-            known = self._open.get(name)
+            known = self._register.get(name)
             if known is not None and not known.committing:
                 self._end(known, committed=False)
         entry = (COMMIT_UNIT, unit.name, self._stage.now_ms)
@@ -317,7 +272,7 @@ class Halves:
         return now_ms if self.commits.busy else self._checks.next_ms()
 
     def _is_unsure(self, transaction: Transaction) -> bool:
-        return self._open.get(transaction.name) is transaction and not transaction.committing
+        return self._register.is_open(transaction) and not transaction.committing
 
     def _give_up(self, transaction: Transaction, reason: str) -> None:
         self._end(transaction, committed=False)
@@ -351,18 +306,14 @@ class Halves:
 
     def _apply_add(self, entry: Any) -> None:
         _, name, group, offset, size, next_ms, now_ms = entry
-        transaction = self._open.get(name)
-        if transaction is None:
-            transaction = self._open[name] = Transaction(name, group, now_ms)
+        transaction = self._register.begun(name, group, now_ms)
         self.parking.parked(offset, 1)
         transaction.add(offset, size)
         self._grown(transaction, next_ms)
 
     def _apply_stage(self, entry: Any) -> None:
         _, name, group, offset, messages, size, topic, topic_name, number, ranked, next_ms, now_ms = entry
-        transaction = self._open.get(name)
-        if transaction is None:
-            transaction = self._open[name] = Transaction(name, group, now_ms)
+        transaction = self._register.begun(name, group, now_ms)
         self.parking.parked(offset, messages)
         self._staged_runs -= len(transaction.runs)
         transaction.targets[topic] = topic_name
@@ -377,7 +328,7 @@ class Halves:
 
     def _apply_check(self, entry: Any) -> None:
         _, name, checks, next_ms = entry
-        transaction = self._open[name]
+        transaction = self._register[name]
         transaction.checks, transaction.next_ms = checks, next_ms
         self._checks.plan(transaction)
 
@@ -391,7 +342,7 @@ class Halves:
             self._units.used(unit, number, now_ms)
 
     def _begin_commit(self, names: Sequence[str]) -> None:
-        transactions = [self._open[name] for name in names]
+        transactions = [self._register[name] for name in names]
         self.commits.begin(transactions)
         for each in transactions:
             self._checks.heard_of(each)
@@ -402,7 +353,7 @@ class Halves:
 
     def _apply_moved(self, entry: Any) -> None:
         _, name, count = entry
-        self._done(self._open[name], count)
+        self._done(self._register[name], count)
 
     def _done(self, transaction: Transaction, count: int) -> None:
         if transaction.batches:
@@ -412,17 +363,11 @@ class Halves:
 
     def _apply_end(self, entry: Any) -> None:
         _, name, committed, now_ms = entry
-        transaction = self._open.pop(name)
+        transaction = self._register[name]
         self._checks.heard_of(transaction)
         self._done(transaction, len(transaction.runs))
-        self._ended.pop(name, None)
-        self._ended[name] = Ended(committed, transaction.messages, now_ms)
+        self._register.ended(name, committed, now_ms)
         self.commits.ended(name)
-        self._forget_ended(now_ms)
-
-    def _forget_ended(self, now_ms: int) -> None:
-        while len(self._ended) > TRANSACTIONS_ENDED_MAX or _is_old(next(iter(self._ended.values())), now_ms):
-            del self._ended[next(iter(self._ended))]
 
     def appliers(self) -> dict[int, Callable[[Any], None]]:
         """What applies each kind of entry."""
@@ -439,33 +384,25 @@ class Halves:
 
     def dump(self) -> object:
         """For the snapshot."""
-        ended = [[name, *each[:3]] for name, each in self._ended.items()]
-        rows = [each.row() for each in self._open.values()]
         done = self.parking.dump_done()
-        return [self.parking.end, done, rows, ended, self.commits.dump(), self._units.dump()]
+        return [self.parking.end, done, *self._register.dump(), self.commits.dump(), self._units.dump()]
 
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         end, done, rows, ended, *later = state
         self.parking.load(end, done)
-        for row in rows:
-            transaction = Transaction.from_row(row)
-            self._open[transaction.name] = transaction
+        self._register.load(rows, ended)
+        for transaction in self._register:
             self._staged_runs += len(transaction.runs) if transaction.batches else 0
             self._checks.plan(transaction)
-        self._ended = {name: Ended(*each) for name, *each in ended}
-        committing = [each.name for each in self._open.values() if each.committing]
+        committing = [each.name for each in self._register if each.committing]
         lanes, units = later or ([committing, []], [])  # older snapshots know neither
-        self.commits.load(lanes, self._open)
+        self.commits.load(lanes, self._register)
         self._units.load(units)
 
     def list(self, group: str | None = None) -> Sequence[OpenTransaction]:
         """The open transactions, of a producer group or all, in the order in which they began."""
-        return [
-            OpenTransaction(*(getattr(each, name) for name in OpenTransaction._fields))
-            for each in self._open.values()
-            if group is None or each.group == group
-        ]
+        return self._register.list(group)
 
 
 def _check_one_more(transaction: Transaction) -> None:
@@ -488,14 +425,6 @@ def _is_repeated(name: str, transaction: Transaction | None, place: int | None) 
     if place is not None and place > batches:
         raise OutOfOrderSequence(f"batch {place} of transaction {name!r} came where batch {batches} comes next")
     return place is not None and place < batches
-
-
-def _is_old(ended: Ended, now_ms: int) -> bool:
-    return ended.at_ms + TRANSACTIONS_ENDED_MS <= now_ms
-
-
-def _told(name: str, ended: Ended) -> str:
-    return f"transaction {name!r} was {'committed' if ended.committed else 'rolled back'}"
 
 
 def _stand_in(transaction: Transaction) -> Record:

@@ -7,6 +7,7 @@ import pytest
 
 from onemq.core import commits as commits_module
 from onemq.core import halves as halves_module
+from onemq.core import transactions as transactions_module
 from onemq.core.parking import target_of
 from onemq.core.topics import HALF_NAME
 from onemq.core.transaction import Half
@@ -164,7 +165,7 @@ def test_how_a_transaction_ended_is_known_for_a_day(half: Broker) -> None:
 
 
 def test_only_so_many_ended_transactions_are_remembered(half: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(halves_module, "TRANSACTIONS_ENDED_MAX", 2)
+    monkeypatch.setattr(transactions_module, "TRANSACTIONS_ENDED_MAX", 2)
     for name in "abc":
         add(half, b"x", name)
         with half.turn() as core:
@@ -178,7 +179,7 @@ def test_only_so_many_ended_transactions_are_remembered(half: Broker, monkeypatc
 def test_what_makes_no_sense_is_refused_and_nothing_is_parked(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     broker.topic("t", 2, message_bytes_max=100)
     add(broker, b"x", "known")
-    monkeypatch.setattr(halves_module, "TRANSACTIONS_OPEN_MAX", 1)
+    monkeypatch.setattr(transactions_module, "TRANSACTIONS_OPEN_MAX", 1)
     monkeypatch.setattr(halves_module, "TRANSACTION_MESSAGES_MAX", 1)
     with broker.turn() as core:
         topic = core.topics.get("t")
