@@ -49,6 +49,12 @@ class TooLarge(OneMQError):
     code = "too-large"
 
 
+class TransactionTooLarge(TooLarge):
+    """A transaction has as much as it may have, or all together have; nothing was stored."""
+
+    code = "transaction-too-large"
+
+
 class WrongType(OneMQError):
     """The key holds another kind of value."""
 

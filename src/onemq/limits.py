@@ -132,6 +132,9 @@ SENT_ONCE_KEYS_MAX = 1_000_000
 """Idempotency keys that a topic remembers; beyond them, those whose time would be up first are forgotten."""
 PRODUCER_BATCHES_REMEMBERED = 5
 """Batches of an idempotent producer whose repetition is recognised; as many as Kafka's clients have in flight."""
+PRODUCER_EPOCH_MAX = 32_766
+"""The last epoch of a producer id: in batches it has 16 bits, and Kafka's clients take no higher one. Then the producer
+gets a new id."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000
 """A producer that sent nothing for so long is forgotten."""
 
@@ -178,6 +181,12 @@ COMMIT_UNITS_MAX = 10_000
 """Units of which the highest committed number is remembered; no further ones are taken then."""
 COMMIT_UNIT_MS = 30 * 24 * 3600 * 1000
 """How long it is remembered after the last commit of the unit."""
+OWNERS_MAX = 100_000
+"""Transactional producers that are known; each is forgotten after PRODUCER_IDLE_MS_MAX."""
+OWNER_TIMEOUT_MS_MAX = 15 * 60 * 1000
+"""The longest time that a transactional producer may ask for; then its transaction is rolled back."""
+OWNER_PLACES_MAX = 100_000
+"""Partitions, groups and offsets that the transaction of a transactional producer may name."""
 TRANSACTIONS_OPEN_MAX = 100_000
 TRANSACTIONS_ENDED_MAX = 100_000
 """Ended transactions whose outcome is remembered; the oldest are forgotten first."""

@@ -23,6 +23,7 @@ def fingerprint(core: Core) -> dict[str, Any]:
         "streams": streams_of(core),
         "halves": _halves(core),
         "series": {id: each.row() for _, id in core.schedule.timers() if (each := core.schedule.series(id))},
+        "owners": msgspec.msgpack.decode(msgspec.msgpack.encode(core.owners.dump())),
         "once": msgspec.msgpack.decode(msgspec.msgpack.encode(core.sent_once.dump())),
     }
 

@@ -38,6 +38,7 @@ from tests.sim.halves import HalfCalls
 from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.marks import MarkCalls
+from tests.sim.owned import OwnedCalls
 from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_fetch, check_search
 from tests.sim.staged import StagedCalls, is_staged
@@ -130,6 +131,7 @@ class World:
         self.staged = StagedCalls(self)
         self.dead = DeadCalls(self)
         self.marks = MarkCalls(self)
+        self.owned = OwnedCalls(self)
         self.acknowledged = Acknowledged()
         self.repeats = RepeatCalls(self)
         self.background: Later | None = None
@@ -322,8 +324,8 @@ class World:
             [self.send, self.send_delayed, self.send_batch, self.receive, self.acknowledge, self.fail, self.member,
              self.topic, self.group, self.timer, self.unit, self.keys, self.claim, self.clean, self.streams.call,
              self.halves.call, self.search, self.trace, self.repeats.call, self.dead.call, self.staged.call,
-             self.marks.call],
-            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 10, 4],
+             self.marks.call, self.owned.call],
+            [22, 6, 3, 18, 14, 6, 3, 2, 3, 4, 3, 8, 2, 1, 12, 8, 1, 3, 8, 3, 10, 4, 14],
         )[0]  # fmt: skip
         with suppress(OneMQError):
             call()
@@ -590,6 +592,7 @@ class World:
         self.streams.check_recovered()
         self.halves.check_recovered()
         self.staged.check_recovered()
+        self.owned.check_recovered()
         self.repeats.check_recovered()
 
     def forget_after(self, number: int) -> None:
@@ -602,6 +605,7 @@ class World:
         self.handed.forget_after(number)
         self.halves.forget_after(number)
         self.staged.forget_after(number)
+        self.owned.forget_after(number)
         self.acknowledged.forget_after(number)
         self.repeats.forget_after(number)
 
@@ -694,6 +698,7 @@ class World:
         assert len(self.core.schedule) == 0, "timers did not fire"
         self.halves.finish()
         self.staged.finish()
+        self.owned.finish()
         self.repeats.finish()
         self._balance()
         self.handed.check_all_handed()

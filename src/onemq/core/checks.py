@@ -33,6 +33,8 @@ class Checks:
 
     def plan(self, transaction: Transaction) -> None:
         """Sees to it that the next check is thought of in time."""
+        if transaction.owned:
+            return
         if transaction.planned_ms is None or transaction.next_ms < transaction.planned_ms:
             transaction.planned_ms = transaction.next_ms
             self._planned.add(transaction.next_ms, transaction)

@@ -118,7 +118,7 @@ class Commits:
 
     def commit(self, messages: int, names: Iterable[str]) -> Commit:
         """A commit, which waits for those of the transactions that have not moved."""
-        found = Commit(messages, {name for name in names if self._is_moving(name)})
+        found = Commit(messages, {name for name in names if self.is_moving(name)})
         for name in found.left:
             self._waiting.setdefault(name, {})[found] = None
         return found
@@ -149,7 +149,8 @@ class Commits:
         for commit in [*self._finished, *waiting]:
             commit.then(error)
 
-    def _is_moving(self, name: str) -> bool:
+    def is_moving(self, name: str) -> bool:
+        """Whether a transaction is committed and not all of it where it goes."""
         return name in self._quick.transactions or name in self._bulk.transactions
 
     # What entries say

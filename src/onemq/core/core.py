@@ -15,6 +15,7 @@ from onemq.core.groups import Groups
 from onemq.core.halves import Halves
 from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping
 from onemq.core.keyspace import Keyspace
+from onemq.core.owners import Owners
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.ranking import Ranking
@@ -89,6 +90,7 @@ class Core:
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.halves = Halves(stage, self.topics, self.sending, self.reading)
         self.sending.on_due = self._due_later
+        self.owners = Owners(stage, self.topics, self.groups, self.producers, self.sending, self.halves)
         self.sent_once = SentOnce(stage, self.topics)
         self.send = Sender(stage, self.topics, self.sending, self.schedule, self.halves, self.sent_once).send
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
@@ -96,6 +98,7 @@ class Core:
         self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
+        self.owners.on_timeout = self._timed_out
         self.tracing = Tracing(stage, self.topics, self.groups, self.sending)
         self.sent_once.on_full = self._once_full
         self.waiting = Waiting()
@@ -120,7 +123,7 @@ class Core:
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
-            self.sent_once, self.ranking,
+            self.sent_once, self.ranking, self.owners,
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:
@@ -143,6 +146,7 @@ class Core:
                 self.groups.end_last_run()
             due_ms = _earlier(due_ms, self.schedule.tick(now_ms))
             due_ms = _earlier(due_ms, self.halves.tick(now_ms))
+            due_ms = _earlier(due_ms, self.owners.tick(now_ms))
             due_ms = _earlier(due_ms, self.groups.tick(now_ms))
             due_ms = _earlier(due_ms, self.keys.tick(now_ms))
         due_ms = _earlier(due_ms, self.receiving.tick(now_ms))
@@ -328,6 +332,9 @@ class Core:
 
     def _given_up(self, name: str, reason: str) -> None:
         self._on_trouble(f"transaction {name!r} is rolled back: it {reason}")
+
+    def _timed_out(self, name: str) -> None:
+        self._on_trouble(f"transactional producer {name!r} did not end its transaction in time: it is rolled back")
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

@@ -50,6 +50,10 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     HALF_STAGE       transaction, producer group, offset, count, size, topic, name, partition, ranked, next check, now
     HALF_COMMIT_ALL  transactions, unit or nil, its number, now     all of them are to be moved, in this order
     COMMIT_UNIT      unit, now                          it was named again, with a number that is committed already
+    OWNER            owner, timeout, id and epoch of its producer before or nil     it has no transaction
+    OWNER_BEGIN      owner, transaction, places: topic, partition, ..., groups, now     it begins, or has more places
+    OWNER_OFFSETS    owner, group, topic, rows: partition, offset, remark
+    OWNER_END        owner, committed
     SENT_ONCE        topic, digest of a key, until, partition or place, offset, now
     RANK             topic, partition, pairs: offset, priority, offset, priority, ...
     UNRANK           topic, partition, offset           priorities of messages before it are forgotten
@@ -107,6 +111,10 @@ SENT_ONCE = 75
 HALF_STAGE = 76
 HALF_COMMIT_ALL = 77
 COMMIT_UNIT = 78
+OWNER = 80
+OWNER_BEGIN = 81
+OWNER_OFFSETS = 82
+OWNER_END = 83
 RANK = 60
 UNRANK = 61
 DELIVER_LANE = 62

@@ -37,7 +37,7 @@ from onemq.core.stage import Stage
 from onemq.core.topics import HALF_NAME, Topic, Topics
 from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction
 from onemq.core.transactions import Transactions
-from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TooLarge
+from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TransactionTooLarge
 from onemq.limits import (
     STAGED_BYTES_MAX,
     STAGED_RUNS_MAX,
@@ -60,7 +60,8 @@ class Halves:
         self._sending = sending
         self.parking = Parking(HALF_NAME, topics, sending, reading)
         """Where half messages lie. It tells of those that are committed and cannot be delivered."""
-        self._register = Transactions(stage)
+        self.register = Transactions(stage)
+        """Which there are."""
         self._staged_runs = 0
         """Of whole batches, in all transactions."""
         self.commits = Commits(self.parking, self._moved)
@@ -71,7 +72,7 @@ class Halves:
         """Told of transactions that are rolled back because nobody ended them."""
 
     def __len__(self) -> int:
-        return len(self._register)
+        return len(self.register)
 
     @property
     def listeners(self) -> Listeners:
@@ -98,7 +99,7 @@ class Halves:
             _check_one_more(known)
         size = self.parking.check(topic, body, key, headers, number) + _MESSAGE_BYTES
         partition = self.parking.partition
-        name = self._register.fresh_name(self.parking.message_id(partition.end)) if name is None else name
+        name = self.register.fresh_name(self.parking.message_id(partition.end)) if name is None else name
         others = tuple(each for each in headers if each[0] not in (TRANSACTION, PRODUCER_GROUP))
         offset = self.parking.put(topic, body, key, (*others, *_headers(name, group)), number)
         now_ms = self._stage.now_ms
@@ -124,45 +125,83 @@ class Halves:
         header, records = self._sending.checked_batch(topic, batch)
         if _is_repeated(name, known, place):
             return StagedBatch(name, len(records), True)
+        ranked = has_priorities(batch, header, records)
+        next_ms = self._stage.now_ms + check_after_ms
+        self._put(known, (name, group), topic, number, batch, len(records), ranked, next_ms)
+        return StagedBatch(name, len(records), False)
+
+    def stage_owned(
+        self, name: str, owner: str, topic: Topic, number: int, batch: bytes, messages: int, ranked: bool
+    ) -> None:
+        """Adds a whole batch that was checked to a transaction of an owner, about which nobody is asked. `ranked`: some
+        of its messages have priorities."""
+        self._put(self.register.for_more(name, owner), (name, owner), topic, number, batch, messages, ranked, 0)
+
+    def _put(
+        self,
+        known: Transaction | None,
+        names: tuple[str, str],
+        topic: Topic,
+        number: int,
+        batch: bytes,
+        messages: int,
+        ranked: bool,
+        next_ms: int,
+    ) -> None:
         topic.choose(None, number)
         if known is not None:
             _check_batch_more(known, len(batch))
         if self._staged_runs >= STAGED_RUNS_MAX:
-            raise TooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, as many as there can be")
+            raise TransactionTooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, no more can be")
         offset, now_ms = self.parking.put_batch(batch), self._stage.now_ms
-        ranked = has_priorities(batch, header, records)
-        entry = (HALF_STAGE, name, group, offset, len(records), len(batch), topic.id, topic.name, number, ranked,
-                 now_ms + check_after_ms, now_ms)  # fmt: skip
+        entry = (HALF_STAGE, *names, offset, messages, len(batch), topic.id, topic.name, number, ranked,
+                 next_ms, now_ms)  # fmt: skip
         self._apply_stage(entry)
         self._stage.entry(entry, sync=True)
-        return StagedBatch(name, len(records), False)
 
     def commit(self, name: str) -> Ended:
         """Its messages go where they were sent to. Raises `NotFound`, and `TransactionEnded` if it was rolled
         back."""
-        ended = self._register.again(name, committed=True)
+        self.register.check_free([name])
+        ended = self.register.again(name, committed=True)
         if ended is not None:
             return ended
-        self._decide([self._register[name]], None)
+        self._decide([self.register[name]], None)
         return Ended(True, self.messages_of(name), self._stage.now_ms)
 
     def commit_all(self, names: Sequence[str], unit: CommitUnit | None = None) -> Commit:
         """Commits transactions together, as one decision: after a crash all are, or none is. Their messages move in
         the order of the names. If the number of the unit was committed before, those that are open are rolled back
         instead, and the commit has no messages. Raises what `commit` raises; then nothing has happened."""
+        self.register.check_free(names)
         if unit is not None and self._units.is_committed(unit, self._stage.now_ms):
             return self._commit_again(names, unit)
-        register = self._register
+        register = self.register
         fresh = [register[name] for name in dict.fromkeys(names) if register.again(name, committed=True) is None]
         if fresh or unit is not None:
             self._decide(fresh, unit)
         return self.commits.commit(sum(map(self.messages_of, dict.fromkeys(names))), names)
 
+    def commit_owned(self, name: str) -> Commit:
+        """The owner of a transaction commits it. What goes to a topic that does not exist any more is dropped. One that
+        has no messages, or ended before, is not known: then there is only to wait for it, if it moves."""
+        transaction = self.register.get(name)
+        if transaction is not None and not transaction.committing:
+            self._decide([transaction], None)
+        return self.commits.commit(0, [name])
+
+    def rollback_owned(self, name: str) -> None:
+        """The owner of a transaction rolls it back, or its time is up."""
+        transaction = self.register.get(name)
+        if transaction is not None:
+            self._end(transaction, committed=False)
+
     def rollback_all(self, names: Sequence[str]) -> int:
         """Drops the messages of transactions. Returns how many. Raises what `rollback` raises; then nothing has
         happened."""
+        self.register.check_free(names)
         for name in names:
-            self._register.again(name, committed=False)
+            self.register.again(name, committed=False)
         return sum(self.rollback(name).messages for name in dict.fromkeys(names))
 
     def rollback_prefix(self, prefix: str) -> int:
@@ -170,7 +209,8 @@ class Halves:
         if not prefix:
             raise InvalidArgument("the beginning of the names must not be empty: it would be that of all transactions")
         self._stage.check()
-        found = [each for each in self._register if each.name.startswith(prefix) and not each.committing]
+        found = [each for each in self.register if each.name.startswith(prefix) and not each.committing]
+        found = [each for each in found if not each.owned]
         return sum(self._end(each, committed=False).messages for each in found)
 
     def unit(self, name: str) -> int | None:
@@ -179,20 +219,21 @@ class Halves:
 
     def messages_of(self, name: str) -> int:
         """How many messages a transaction has or had that is open or remembered."""
-        return self._register.messages_of(name)
+        return self.register.messages_of(name)
 
     def rollback(self, name: str) -> Ended:
         """Its messages are dropped. Raises `NotFound`, and `TransactionEnded` if it was committed."""
-        ended = self._register.again(name, committed=False)
+        self.register.check_free([name])
+        ended = self.register.again(name, committed=False)
         if ended is not None:
             return ended
         self._stage.check()
-        return self._end(self._register[name], committed=False)
+        return self._end(self.register[name], committed=False)
 
     def unknown(self, name: str) -> None:
         """The answer of somebody who was asked and does not know yet: the next check comes in its time.
         Raises `NotFound`, and `TransactionEnded` if it has ended."""
-        self._register.check_unsure(name)
+        self.register.check_unsure(name)
 
     def listen(self, group: str, ask: Ask) -> Callable[[], None]:
         """Somebody can be asked about the transactions of a producer group, until what this returns is called."""
@@ -204,7 +245,9 @@ class Halves:
         check_name("producer group", group)
         if not 0 <= check_after_ms <= TRANSACTION_UNHEARD_MS_MAX:
             raise InvalidArgument(f"check_after_ms must be 0 to {TRANSACTION_UNHEARD_MS_MAX}, not {check_after_ms}")
-        return self._register.for_more(name, group)
+        if name is not None:
+            self.register.check_free([name])
+        return self.register.for_more(name, group)
 
     # Ends
 
@@ -224,7 +267,7 @@ class Halves:
 
     def _check_targets(self, transactions: list[Transaction]) -> None:
         for each in transactions:
-            for id, name in each.targets.items():
+            for id, name in each.targets.items() if not each.owned else ():
                 if self.parking.topic_of(id, name) is None:
                     raise NotFound(
                         f"transaction {each.name!r} cannot be committed, because topic {name!r} does not exist any "
@@ -236,7 +279,7 @@ class Halves:
         asked waits until the first commit has moved, which may have had other names."""
         self._stage.check()
         for name in names:
-            known = self._register.get(name)
+            known = self.register.get(name)
             if known is not None and not known.committing:
                 self._end(known, committed=False)
         entry = (COMMIT_UNIT, unit.name, self._stage.now_ms)
@@ -272,7 +315,7 @@ class Halves:
         return now_ms if self.commits.busy else self._checks.next_ms()
 
     def _is_unsure(self, transaction: Transaction) -> bool:
-        return self._register.is_open(transaction) and not transaction.committing
+        return self.register.is_open(transaction) and not transaction.committing
 
     def _give_up(self, transaction: Transaction, reason: str) -> None:
         self._end(transaction, committed=False)
@@ -306,14 +349,14 @@ class Halves:
 
     def _apply_add(self, entry: Any) -> None:
         _, name, group, offset, size, next_ms, now_ms = entry
-        transaction = self._register.begun(name, group, now_ms)
+        transaction = self.register.begun(name, group, now_ms)
         self.parking.parked(offset, 1)
         transaction.add(offset, size)
         self._grown(transaction, next_ms)
 
     def _apply_stage(self, entry: Any) -> None:
         _, name, group, offset, messages, size, topic, topic_name, number, ranked, next_ms, now_ms = entry
-        transaction = self._register.begun(name, group, now_ms)
+        transaction = self.register.begun(name, group, now_ms)
         self.parking.parked(offset, messages)
         self._staged_runs -= len(transaction.runs)
         transaction.targets[topic] = topic_name
@@ -328,7 +371,7 @@ class Halves:
 
     def _apply_check(self, entry: Any) -> None:
         _, name, checks, next_ms = entry
-        transaction = self._register[name]
+        transaction = self.register[name]
         transaction.checks, transaction.next_ms = checks, next_ms
         self._checks.plan(transaction)
 
@@ -342,7 +385,7 @@ class Halves:
             self._units.used(unit, number, now_ms)
 
     def _begin_commit(self, names: Sequence[str]) -> None:
-        transactions = [self._register[name] for name in names]
+        transactions = [self.register[name] for name in names]
         self.commits.begin(transactions)
         for each in transactions:
             self._checks.heard_of(each)
@@ -353,7 +396,7 @@ class Halves:
 
     def _apply_moved(self, entry: Any) -> None:
         _, name, count = entry
-        self._done(self._register[name], count)
+        self._done(self.register[name], count)
 
     def _done(self, transaction: Transaction, count: int) -> None:
         if transaction.batches:
@@ -363,10 +406,10 @@ class Halves:
 
     def _apply_end(self, entry: Any) -> None:
         _, name, committed, now_ms = entry
-        transaction = self._register[name]
+        transaction = self.register[name]
         self._checks.heard_of(transaction)
         self._done(transaction, len(transaction.runs))
-        self._register.ended(name, committed, now_ms)
+        self.register.ended(name, committed, now_ms)
         self.commits.ended(name)
 
     def appliers(self) -> dict[int, Callable[[Any], None]]:
@@ -385,38 +428,40 @@ class Halves:
     def dump(self) -> object:
         """For the snapshot."""
         done = self.parking.dump_done()
-        return [self.parking.end, done, *self._register.dump(), self.commits.dump(), self._units.dump()]
+        return [self.parking.end, done, *self.register.dump(), self.commits.dump(), self._units.dump()]
 
     def load(self, state: Any) -> None:
         """The reverse of `dump`."""
         end, done, rows, ended, *later = state
         self.parking.load(end, done)
-        self._register.load(rows, ended)
-        for transaction in self._register:
+        self.register.load(rows, ended)
+        for transaction in self.register:
             self._staged_runs += len(transaction.runs) if transaction.batches else 0
             self._checks.plan(transaction)
-        committing = [each.name for each in self._register if each.committing]
+        committing = [each.name for each in self.register if each.committing]
         lanes, units = later or ([committing, []], [])  # older snapshots know neither
-        self.commits.load(lanes, self._register)
+        self.commits.load(lanes, self.register)
         self._units.load(units)
 
     def list(self, group: str | None = None) -> Sequence[OpenTransaction]:
         """The open transactions, of a producer group or all, in the order in which they began."""
-        return self._register.list(group)
+        return self.register.list(group)
 
 
 def _check_one_more(transaction: Transaction) -> None:
     if transaction.batches:
         raise InvalidArgument(f"transaction {transaction.name!r} has whole batches: single messages need another one")
     if transaction.messages >= TRANSACTION_MESSAGES_MAX:
-        raise TooLarge(f"transaction {transaction.name!r} has {transaction.messages} messages, as many as it can have")
+        raise TransactionTooLarge(
+            f"transaction {transaction.name!r} has {transaction.messages} messages, as many as it can have"
+        )
 
 
 def _check_batch_more(transaction: Transaction, size: int) -> None:
     if not transaction.batches:
         raise InvalidArgument(f"transaction {transaction.name!r} has single messages: whole batches need another one")
     if transaction.bytes + size > STAGED_BYTES_MAX:
-        raise TooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
+        raise TransactionTooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
 
 
 def _is_repeated(name: str, transaction: Transaction | None, place: int | None) -> bool:

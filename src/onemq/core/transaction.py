@@ -4,16 +4,22 @@ from typing import Any, NamedTuple
 
 from onemq.limits import RECEIVE_BYTES_MAX
 
+OWNED = "\u00a0"
+"""Parts the name of an owner from what follows it in the names of its transactions. It is not printable, so that nobody
+else can choose such a name."""
+
 
 class Transaction:
     """An open transaction. One that commits stays open until its last message is where it goes."""
 
     __slots__ = ("batches", "born_ms", "bytes", "checks", "committing", "group", "messages", "moving", "name",
-                 "next_ms", "planned_ms", "runs", "targets", "waits_until_ms")  # fmt: skip
+                 "next_ms", "owned", "planned_ms", "runs", "targets", "waits_until_ms")  # fmt: skip
 
     def __init__(self, name: str, group: str, born_ms: int) -> None:
         self.name = name
         self.group = group
+        self.owned = OWNED in name
+        """Whether it has an owner, who alone ends it, or whose time is up (owners.py): nobody is asked about it."""
         self.born_ms = born_ms
         self.runs: list[list[int]] = []
         """[first, last, bytes] of its messages that are still to be moved, of about as many bytes as one read

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from onemq.core.stage import Stage
-from onemq.core.transaction import Ended, OpenTransaction, Transaction
-from onemq.errors import InvalidArgument, NotFound, TooLarge, TransactionEnded
+from onemq.core.transaction import OWNED, Ended, OpenTransaction, Transaction
+from onemq.errors import InvalidArgument, NotFound, TransactionEnded, TransactionTooLarge
 from onemq.limits import TRANSACTIONS_ENDED_MAX, TRANSACTIONS_ENDED_MS, TRANSACTIONS_OPEN_MAX
 from onemq.message import check_name
 
@@ -43,17 +43,18 @@ class Transactions:
 
     def for_more(self, name: str | None, group: str) -> Transaction | None:
         """The open transaction to which a producer group may add something; None if it is to begin. Raises
-        `TransactionEnded`, `InvalidArgument`, and `TooLarge` if no more can begin."""
+        `TransactionEnded`, `InvalidArgument`, and `TransactionTooLarge` if no more can begin."""
         known = None
         if name is not None:
-            check_name("transaction", name)
+            if OWNED not in name:
+                check_name("transaction", name)
             known = self._open.get(name)
             ended = self.remembered(name)
             if ended is not None:
                 raise TransactionEnded(f"{_told(name, ended)}: begin another one")
         if known is None:
             if len(self._open) >= TRANSACTIONS_OPEN_MAX:
-                raise TooLarge(f"{TRANSACTIONS_OPEN_MAX} transactions are open, no more can begin: end some")
+                raise TransactionTooLarge(f"{TRANSACTIONS_OPEN_MAX} transactions are open, no more can begin: end some")
             return None
         if known.group != group:
             raise InvalidArgument(f"transaction {known.name!r} is of producer group {known.group!r}, not {group!r}")
@@ -64,6 +65,12 @@ class Transactions:
         while wish in self._open or wish in self._ended:
             wish += "+"
         return wish
+
+    def check_free(self, names: Iterable[str]) -> None:
+        """Raises `InvalidArgument` if one of these transactions has an owner."""
+        for name in names:
+            if OWNED in name:
+                raise InvalidArgument(f"transaction {name!r} is ended by its transactional producer only")
 
     # Ends
 

@@ -9,7 +9,7 @@ from onemq.core.core import Core
 from onemq.core.producers import Producer
 from onemq.core.topics import Topic
 from onemq.errors import Fenced, InvalidArgument, NotFound, OutOfOrderSequence
-from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_IDLE_MS_MAX
+from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_EPOCH_MAX, PRODUCER_IDLE_MS_MAX
 from tests.unit.core.broker import HOUR_MS, Broker, sealed
 
 SEQUENCE_MAX = (1 << 31) - 1
@@ -110,11 +110,55 @@ def test_a_producer_that_comes_again_fences_off_its_former_self(broker: Broker) 
     assert len(broker.values()) == 2
 
 
-def test_an_epoch_that_was_never_given_is_refused(broker: Broker) -> None:
+def test_an_epoch_that_was_never_given_to_a_name_is_refused(broker: Broker) -> None:
     broker.topic()
-    producer = opened(broker)
+    producer = opened(broker, "billing")
     with broker.turn() as core, pytest.raises(OutOfOrderSequence, match="has epoch 0, not 1"):
         core.send("t", b"", producer=(producer.id, 1, 0))
+
+
+def test_a_producer_without_a_name_raises_its_epoch_in_each_partition_and_counts_from_zero_there(local: Broker) -> None:
+    local.topic("t", 2)
+    producer = opened(local)
+    for number in (0, 1):
+        produce(local, producer, 0, number=number)
+    with local.turn() as core, pytest.raises(OutOfOrderSequence, match="sequence 1 where 0 comes next"):
+        core.send("t", b"", number=0, producer=(producer.id, 2, 1))
+    with local.turn() as core:
+        assert core.send("t", b"a", number=0, producer=(producer.id, 2, 0)) == (0, 1)
+        assert core.send("t", b"a", number=0, producer=(producer.id, 2, 0)) == (0, 1)
+    local.restart()
+    assert produce(local, producer, 1, b"old", number=1) == 1
+    with local.turn() as core:
+        with pytest.raises(Fenced, match="taken over by epoch 2"):
+            core.send("t", b"", number=0, producer=(producer.id, 0, 1))
+        assert core.send("t", b"b", number=0, producer=(producer.id, 2, 1)) == (0, 2)
+
+
+def test_a_named_producer_counts_from_zero_in_its_next_epoch(broker: Broker) -> None:
+    broker.topic()
+    produce(broker, opened(broker, "billing"), 0)
+    again = opened(broker, "billing")
+    with broker.turn() as core, pytest.raises(OutOfOrderSequence, match="sequence 1 where 0 comes next"):
+        core.send("t", b"", producer=(again.id, again.epoch, 1))
+    assert produce(broker, again, 0) == 1
+
+
+def test_after_the_last_epoch_a_name_gets_a_new_id_and_the_old_one_is_gone(
+    local: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onemq.core.producers.PRODUCER_EPOCH_MAX", 2)
+    local.topic()
+    first, *_, last = [opened(local, "billing") for _ in range(3)]
+    assert (last.id, last.epoch) == (first.id, 2)
+    new = opened(local, "billing")
+    assert new.epoch == 0
+    assert new.id > last.id
+    local.restart()
+    with local.turn() as core, pytest.raises(NotFound):
+        core.producers.get(first.id)
+    assert opened(local, "billing").epoch == 1
+    assert PRODUCER_EPOCH_MAX < 2**15 - 1
 
 
 def test_an_unknown_producer_is_told_to_open_a_new_one(broker: Broker) -> None:
