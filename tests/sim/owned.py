@@ -109,13 +109,14 @@ class OwnedCalls:
         bodies = [MARK + b"owned " + world.body() for _ in range(self._random.randint(1, 6))]
         sequence = self._next_sequence(identity, topic, number)
         batch = of_producer(sealed(self._random, world.now_ms, bodies), identity, sequence)
-        assert owners.produce(owner.name, topic, number, batch) == STAGED
+        assert owners.produce(owner.name, topic, number, batch, read_header(batch)) == STAGED
         self._sent.setdefault(owner.transaction, []).append(Sent(topic.id, number, bodies, world.turn + 1))
         if self._random.random() < 0.3:
-            assert owners.produce(owner.name, topic, number, batch) == STAGED
+            assert owners.produce(owner.name, topic, number, batch, read_header(batch)) == STAGED
         if self._random.random() < 0.1:
             with suppress(OutOfOrderSequence):
-                owners.produce(owner.name, topic, number, of_producer(batch, identity, sequence + 100))
+                gap = of_producer(batch, identity, sequence + 100)
+                owners.produce(owner.name, topic, number, gap, read_header(gap))
                 raise AssertionError("a gap was taken")
 
     def _next_sequence(self, identity: Identity, topic: Topic, number: int) -> int:

@@ -109,7 +109,10 @@ class Commits:
                 name = transaction.targets[topic_id]
                 topic = self._parking.topic_of(topic_id, name)
                 for batch in some:
-                    self._parking.forward_batch(batch, topic, name, number, bool(ranked))
+                    if transaction.owned:
+                        self._parking.forward_foreign(batch, topic, name, number)
+                    else:
+                        self._parking.forward_batch(batch, topic, name, number, bool(ranked))
             self._moved(transaction, count)
 
         self._parking.take_batches(runs, found)

@@ -99,6 +99,7 @@ class Core:
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
         self.owners.on_timeout = self._timed_out
+        self.owners.on_new_group = lambda topic: self.keys.topic_changed(topic.name.encode())
         self.tracing = Tracing(stage, self.topics, self.groups, self.sending)
         self.sent_once.on_full = self._once_full
         self.waiting = Waiting()

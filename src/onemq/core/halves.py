@@ -45,6 +45,7 @@ from onemq.limits import (
     TRANSACTION_MESSAGES_MAX,
     TRANSACTION_UNHEARD_MS_MAX,
 )
+from onemq.log.records import BatchHeader, Buffer
 from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
 
 _MESSAGE_BYTES = 100
@@ -126,36 +127,41 @@ class Halves:
         if _is_repeated(name, known, place):
             return StagedBatch(name, len(records), True)
         ranked = has_priorities(batch, header, records)
-        next_ms = self._stage.now_ms + check_after_ms
-        self._put(known, (name, group), topic, number, batch, len(records), ranked, next_ms)
+        self._check_batch(known, len(batch))
+        topic.choose(None, number)
+        offset, next_ms = self.parking.put_batch(batch), self._stage.now_ms + check_after_ms
+        self._staged(name, group, offset, len(records), len(batch), topic, number, ranked, next_ms)
         return StagedBatch(name, len(records), False)
 
     def stage_owned(
-        self, name: str, owner: str, topic: Topic, number: int, batch: bytes, messages: int, ranked: bool
+        self, name: str, owner: str, topic: Topic, number: int, batch: Buffer, header: BatchHeader
     ) -> None:
-        """Adds a whole batch that was checked to a transaction of an owner, about which nobody is asked. `ranked`: some
-        of its messages have priorities."""
-        self._put(self.register.for_more(name, owner), (name, owner), topic, number, batch, messages, ranked, 0)
+        """Adds a batch to a transaction of an owner, about which nobody is asked. It was checked
+        (`Sending.check_foreign`), and is kept as its producer sealed it."""
+        self._check_batch(self.register.for_more(name, owner), len(batch))
+        offset = self.parking.put_foreign(batch, header)
+        self._staged(name, owner, offset, header.last_offset_delta + 1, len(batch), topic, number, False, 0)
 
-    def _put(
+    def _check_batch(self, known: Transaction | None, size: int) -> None:
+        if known is not None:
+            _check_batch_more(known, size)
+        if self._staged_runs >= STAGED_RUNS_MAX:
+            raise TransactionTooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, no more can be")
+
+    def _staged(
         self,
-        known: Transaction | None,
-        names: tuple[str, str],
+        name: str,
+        group: str,
+        offset: int,
+        messages: int,
+        size: int,
         topic: Topic,
         number: int,
-        batch: bytes,
-        messages: int,
         ranked: bool,
         next_ms: int,
     ) -> None:
-        topic.choose(None, number)
-        if known is not None:
-            _check_batch_more(known, len(batch))
-        if self._staged_runs >= STAGED_RUNS_MAX:
-            raise TransactionTooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, no more can be")
-        offset, now_ms = self.parking.put_batch(batch), self._stage.now_ms
-        entry = (HALF_STAGE, *names, offset, messages, len(batch), topic.id, topic.name, number, ranked,
-                 next_ms, now_ms)  # fmt: skip
+        entry = (HALF_STAGE, name, group, offset, messages, size, topic.id, topic.name, number, ranked, next_ms,
+                 self._stage.now_ms)  # fmt: skip
         self._apply_stage(entry)
         self._stage.entry(entry, sync=True)
 

@@ -14,18 +14,18 @@ from typing import Any
 from onemq.core.commits import Commit
 from onemq.core.deadlines import Deadlines
 from onemq.core.entries import OWNER, OWNER_BEGIN, OWNER_END, OWNER_OFFSETS
-from onemq.core.group import GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.halves import Halves
 from onemq.core.marking import Place, commit
 from onemq.core.owner import Owner
 from onemq.core.producers import Producer, Producers
-from onemq.core.sending import Sending, has_priorities
+from onemq.core.sending import Sending
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.core.transaction import OWNED
 from onemq.errors import Busy, Fenced, InvalidArgument, NotFound, TransactionEnded, TransactionTooLarge
 from onemq.limits import FIRE_PER_TICK_MAX, OWNER_PLACES_MAX, OWNER_TIMEOUT_MS_MAX, OWNERS_MAX
+from onemq.log.records import BatchHeader, Buffer
 from onemq.message import check_name
 
 STAGED = -1
@@ -55,6 +55,8 @@ class Owners:
         producers.on_forget = self._forgotten
         self.on_timeout: Callable[[str], None] = lambda name: None
         """Told of owners whose transaction is rolled back because its time is up."""
+        self.on_new_group: Callable[[Topic], None] = lambda topic: None
+        """Told of topics for which a commit made a group."""
 
     def __iter__(self) -> Iterator[Owner]:
         return iter(self._by_name.values())
@@ -125,11 +127,11 @@ class Owners:
         self._apply_begin(entry)
         self._stage.entry(entry, sync=False)
 
-    def produce(self, name: str, topic: Topic, number: int, batch: bytes) -> int:
-        """A batch of the transaction, which says itself whose it is. Returns the offset that it has for now. Raises
-        what `Sending.append` and `begin` raise, and `TransactionEnded` if it is not for a partition that the
-        transaction named."""
-        header, records = self._sending.checked_batch(topic, batch)
+    def produce(self, name: str, topic: Topic, number: int, batch: Buffer, header: BatchHeader) -> int:
+        """A batch of the transaction, which says itself whose it is; its protocol has checked it (`check_ready_made`).
+        Returns the offset that it has for now. Raises what `Sending.send_batch` and `begin` raise, and
+        `TransactionEnded` if it is not for a partition that the transaction named."""
+        self._sending.check_foreign(topic, batch, header)
         id, epoch, first = header[9:12]
         owner = self._valid(name, (id, epoch))
         if first < 0:
@@ -142,8 +144,7 @@ class Owners:
             raise TransactionEnded(
                 f"transactional producer {name!r} has no open transaction with partition {number} of {topic.name!r}"
             )
-        ranked = has_priorities(batch, header, records)
-        self._halves.stage_owned(owner.transaction, name, topic, number, batch, len(records), ranked)
+        self._halves.stage_owned(owner.transaction, name, topic, number, batch, header)
         self._producers.produced(id, epoch, topic.id, number, first, last, STAGED, sync=True)
         return STAGED
 
@@ -164,9 +165,9 @@ class Owners:
         self._apply_offsets(entry)
         self._stage.entry(entry, sync=True)
 
-    def end(self, name: str, identity: Identity, committed: bool, config: GroupConfig | None = None) -> Commit:
-        """Ends the transaction; once more in the same way changes nothing. Groups that are not there are made with
-        the settings. Raises `NotFound`, `Fenced`, and `TransactionEnded` if there is none or it ended otherwise."""
+    def end(self, name: str, identity: Identity, committed: bool) -> Commit:
+        """Ends the transaction; once more in the same way changes nothing. Raises `NotFound`, `Fenced`, and
+        `TransactionEnded` if there is none or it ended otherwise."""
         owner = self._valid(name, identity)
         if not owner.is_open:
             if owner.committed != committed:
@@ -176,7 +177,7 @@ class Owners:
         if committed:
             self._sending.check()
             made = self._halves.commit_owned(owner.transaction)
-            self._commit_pending(owner, config or GroupConfig())
+            self._commit_pending(owner)
         else:
             self._halves.rollback_owned(owner.transaction)
             made = Commit(0, set())
@@ -185,12 +186,14 @@ class Owners:
         self._stage.entry(entry, sync=True)
         return made
 
-    def _commit_pending(self, owner: Owner, config: GroupConfig) -> None:
-        """What topics that are gone, or came back with fewer partitions, would have had is dropped."""
+    def _commit_pending(self, owner: Owner) -> None:
+        """Groups are where they will be, except on topics that are gone."""
         for group, topic_id, places in owner.pending():
             topic = self._topics.by_id(topic_id)
             if topic is not None:
-                commit(self._groups, topic, group, places, config)
+                is_new = commit(self._groups, topic, group, places, topic.config.default_group)
+                if is_new:
+                    self.on_new_group(topic)
 
     def _valid(self, name: str, identity: Identity) -> Owner:
         owner = self.get(name)

@@ -15,7 +15,7 @@ from onemq.core.reading import Reading
 from onemq.core.sending import Sending, check_size
 from onemq.core.topics import Topic, Topics
 from onemq.errors import Corrupt
-from onemq.log.records import NO_HEADERS, encode_headers, read_header
+from onemq.log.records import NO_HEADERS, BatchHeader, Buffer, encode_headers, read_header
 from onemq.message import (
     DUE,
     ID,
@@ -211,6 +211,22 @@ class Parking:
             return False
         self._sending.put_batch(topic.partitions[number % len(topic.partitions)], batch, ranked)
         return True
+
+    def put_foreign(self, batch: Buffer, header: BatchHeader) -> int:
+        """Parks a batch as its producer sealed it. Returns the id of its first message, for an entry of whoever
+        parks."""
+        return self._sending.park_foreign(self.partition, batch, header)
+
+    def forward_foreign(self, batch: bytes, topic: Topic | None, name: str, number: int) -> None:
+        """Sends such a batch to a partition of its topic, if that is still there."""
+        first = read_header(batch).base_offset
+        if topic is None or number >= len(topic.partitions):
+            self.on_lost(first, f"partition {number} of topic {name!r} does not exist any more")
+            return
+        try:
+            self._sending.put_foreign(topic, number, batch)
+        except Corrupt as damage:
+            self.on_lost(first, damage.text)
 
     # What entries say
 

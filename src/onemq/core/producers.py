@@ -8,7 +8,7 @@ with the offset it has.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from onemq.core.entries import PRODUCED, PRODUCER, PRODUCERS_FORGET
@@ -66,6 +66,9 @@ class Producers:
         """Says of a producer whether it must not be forgotten now."""
         self.on_forget: Callable[[str], None] = lambda owner: None
         """Told of each owner of transactions whose producer is forgotten."""
+
+    def __iter__(self) -> Iterator[Producer]:
+        return iter(self._by_id.values())
 
     def open(self, name: str | None = None) -> Producer:
         """A new producer, or the next epoch of a named one."""

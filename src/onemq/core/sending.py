@@ -12,7 +12,7 @@ from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
-from onemq.errors import InvalidArgument, OneMQError, TooLarge
+from onemq.errors import Corrupt, InvalidArgument, OneMQError, TooLarge
 from onemq.log.records import (
     COMPRESSION_MASK,
     FOREIGN_EPOCH,
@@ -73,6 +73,17 @@ def _note_expiring(partition: Partition, batch: bytes, header: BatchHeader) -> N
     """The partition has a batch more, whose messages may say when they expire."""
     if EXPIRES_MARK in batch or header.attributes & COMPRESSION_MASK:
         partition.expiring_end = partition.end
+
+
+def _is_marked(batch: bytes, header: BatchHeader, now_ms: int) -> bool:
+    """Whether messages of a batch say when they are due or what priority they have, and can be understood."""
+    if not may_be_marked(batch, header):
+        return False
+    try:
+        sort_by_due(decode(batch, 0, header), now_ms)
+    except (Corrupt, InvalidArgument):
+        return False
+    return True
 
 
 class Sending:
@@ -266,6 +277,36 @@ class Sending:
         _note_expiring(partition, batch, header)
         self.on_put(partition)
         return offset
+
+    def put_foreign(self, topic: Topic, number: int, batch: bytes) -> None:
+        """As `put`, for a batch that is kept as its producer sealed it and was checked before (`check_foreign`)."""
+        partition, header = topic.partitions[number], read_header(batch)
+        self._stage.message(partition)
+        partition.journaled = True
+        placed = placed_foreign(batch, partition.end)
+        if _is_marked(placed, header, self._stage.now_ms):
+            self._send_marked(topic, partition, placed, header)
+        else:
+            self._add_foreign(topic, partition, placed, header)
+        self.on_put(partition)
+
+    def park_foreign(self, partition: Partition, batch: Buffer, header: BatchHeader) -> int:
+        """Stages such a batch where it waits, whatever its messages say of themselves. Returns its first offset."""
+        self._stage.message(partition)
+        partition.journaled = True
+        return partition.add_placed(placed_foreign(batch, partition.end), header.last_offset_delta + 1)
+
+    def check_foreign(self, topic: Topic, batch: Buffer, header: BatchHeader) -> None:
+        """Raises what `send_batch` would raise now of a batch that its protocol has checked (`check_ready_made`)."""
+        self.check()
+        if len(batch) > topic.config.message_bytes_max:
+            raise TooLarge(
+                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(batch)}"
+            )
+        whole = bytes(batch)
+        if may_be_marked(whole, header):
+            sort_by_due(decode(whole, 0, header), self._stage.now_ms)
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:
         """Stages records one by one, since each needs an id of its own in its stream."""

@@ -21,6 +21,7 @@ from onemq.errors import (
     TransactionTooLarge,
 )
 from onemq.limits import OWNER_TIMEOUT_MS_MAX, PRODUCER_IDLE_MS_MAX
+from onemq.log.records import read_header
 from tests.unit.core.broker import HOUR_MS, Broker, sealed
 from tests.unit.core.test_producers import of_producer
 
@@ -48,7 +49,7 @@ class Owning:
         first = self.sequences.get((topic, number), 0) if sequence is None else sequence
         batch = of_producer(sealed(*bodies), *self.identity, first)
         with self.broker.turn() as core:
-            offset = core.owners.produce(self.name, core.topics.get(topic), number, batch)
+            offset = core.owners.produce(self.name, core.topics.get(topic), number, batch, read_header(batch))
         self.sequences[topic, number] = first + len(bodies)
         return offset
 
@@ -330,7 +331,8 @@ def test_nobody_is_asked_about_the_transaction_of_an_owner(two: Broker) -> None:
     with two.turn() as core:
         producer = core.owners.open(NAME, OWNER_TIMEOUT_MS_MAX)
         core.owners.begin(NAME, (producer.id, 0), [(core.topics.get("t"), 0)])
-        core.owners.produce(NAME, core.topics.get("t"), 0, of_producer(sealed(b"a"), producer.id, 0, 0))
+        batch = of_producer(sealed(b"a"), producer.id, 0, 0)
+        core.owners.produce(NAME, core.topics.get("t"), 0, batch, read_header(batch))
     for _ in range(20):
         two.pass_ms(40_000)
     assert len(two.core.halves) == 1

@@ -20,23 +20,45 @@ from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
 from onemq.protocols.kafka.handlers.produce import produce
+from onemq.protocols.kafka.handlers.producer_ids import init_producer_id
+from onemq.protocols.kafka.handlers.transaction_states import (
+    describe_producers,
+    describe_transactions,
+    list_transactions,
+)
+from onemq.protocols.kafka.handlers.transactions import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    end_txn,
+    txn_offset_commit,
+)
 from onemq.protocols.kafka.schema import Message
+from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from onemq.protocols.kafka.schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+from onemq.protocols.kafka.schemas.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from onemq.protocols.kafka.schemas.end_txn import EndTxnRequest, EndTxnResponse
 from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
+from onemq.protocols.kafka.schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -47,6 +69,7 @@ from onemq.protocols.kafka.schemas.offset_for_leader_epoch import (
 )
 from onemq.protocols.kafka.schemas.produce import ProduceRequest, ProduceResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
+from onemq.protocols.kafka.schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message)
@@ -119,12 +142,20 @@ APIS = (
     _api(ListGroupsRequest, ListGroupsResponse, list_groups),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DeleteRecordsRequest, DeleteRecordsResponse, delete_records),
+    _api(InitProducerIdRequest, InitProducerIdResponse, init_producer_id, last=5),
     _api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, offset_for_leader_epoch),
+    _api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, add_partitions_to_txn, last=3),
+    _api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, add_offsets_to_txn),
+    _api(EndTxnRequest, EndTxnResponse, end_txn, last=4),
+    _api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, txn_offset_commit, last=4),
     _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
     _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
+    _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
+    _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),
+    _api(ListTransactionsRequest, ListTransactionsResponse, list_transactions),
     _api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, describe_topic_partitions),
 )
 """Sorted by key."""

@@ -16,6 +16,7 @@ from onemq.log.records import (
 )
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
+from onemq.protocols.kafka.handlers.transactions import transaction_code
 from onemq.protocols.kafka.places import partition_of
 from onemq.protocols.kafka.schema import Records
 from onemq.protocols.kafka.schemas.produce import (
@@ -31,8 +32,6 @@ _ACKS = (-1, 0, 1)
 _ZSTD = 4
 _ZSTD_SINCE = 7
 _TOPIC_IDS_SINCE = 13
-_IN_A_TRANSACTION = -1
-"""The offset that batches of transactions are told: they get theirs when it is committed."""
 
 
 def produce(call: Call[ProduceRequest]) -> ProduceResponse | None:
@@ -80,9 +79,22 @@ def _store(call: Call[ProduceRequest], topic: Topic, part: PartitionProduceData)
     batch = part.records or b""
     header = _checked(call, topic, batch)
     if header.attributes & TRANSACTIONAL:
-        raise Refused(ErrorCode.INVALID_TXN_STATE, "transactions are not served")
+        return _stage(call, topic, part.index, batch, header)
     core = call.service.core
     return _told_apart(lambda: core.sending.send_batch(topic, part.index, batch, header))
+
+
+def _stage(call: Call[ProduceRequest], topic: Topic, number: int, batch: Records, header: BatchHeader) -> int:
+    """Adds the batch to the transaction of its producer; its messages have no offset before that is committed."""
+    name = call.request.transactional_id
+    if name is None:
+        raise Refused(ErrorCode.INVALID_RECORD, "a batch of a transaction needs a transactional id")
+    try:
+        return call.service.core.owners.produce(name, topic, number, batch, header)
+    except (InvalidArgument, Corrupt) as error:
+        raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
+    except OneMQError as error:
+        raise Refused(transaction_code(error, knows_fenced=False), error.text) from None
 
 
 def _checked(call: Call[ProduceRequest], topic: Topic, batch: Records) -> BatchHeader:
