@@ -17,10 +17,10 @@ from onemq.core.owner import Owner
 from onemq.core.owners import STAGED, Identity
 from onemq.core.topics import Topic
 from onemq.errors import Fenced, NotFound, OneMQError, OutOfOrderSequence, TransactionEnded
-from onemq.log.records import HEADER, HEADER_BYTES, read_header
-from onemq.message import ID, header
+from onemq.log.records import HEADER, HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.message import ID, PRIORITY, header
 from tests.sim.records import keeps_all, records_of
-from tests.sim.staged import MARK, sealed
+from tests.sim.staged import MARK, compressed
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -108,7 +108,7 @@ class OwnedCalls:
         world, owners, identity = self._world, self._core.owners, self._identity(owner.name)
         bodies = [MARK + b"owned " + world.body() for _ in range(self._random.randint(1, 6))]
         sequence = self._next_sequence(identity, topic, number)
-        batch = of_producer(sealed(self._random, world.now_ms, bodies), identity, sequence)
+        batch = of_producer(_sealed(self._random, world.now_ms, bodies), identity, sequence)
         assert owners.produce(owner.name, topic, number, batch, read_header(batch)) == STAGED
         self._sent.setdefault(owner.transaction, []).append(Sent(topic.id, number, bodies, world.turn + 1))
         if self._random.random() < 0.3:
@@ -252,6 +252,15 @@ def _places(topic: Topic, group: str) -> list[tuple[int, str] | None]:
     if found is None:
         return [None] * len(topic.partitions)
     return [(each.low, each.remark_here) if each.begun else None for each in found.cursors]
+
+
+def _sealed(random: Random, now_ms: int, bodies: list[bytes]) -> bytes:
+    """A batch as a producer makes it, compressed or with priorities: compressed ones are not looked into."""
+    builder, packed = BatchBuilder(0, now_ms), random.random() < 0.2
+    for body in bodies:
+        headers = ((PRIORITY, random.choice([b"0", b"9"])),) if not packed and random.random() < 0.1 else ()
+        builder.add(now_ms, random.choice([None, b"k"]), body, encode_headers(headers))
+    return compressed(builder.seal()) if packed else builder.seal()
 
 
 def of_producer(batch: bytes, identity: Identity, sequence: int) -> bytes:
