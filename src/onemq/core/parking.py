@@ -219,14 +219,11 @@ class Parking:
 
     def forward_foreign(self, batch: bytes, topic: Topic | None, name: str, number: int) -> None:
         """Sends such a batch to a partition of its topic, if that is still there."""
-        first = read_header(batch).base_offset
         if topic is None or number >= len(topic.partitions):
+            first = read_header(batch).base_offset
             self.on_lost(first, f"partition {number} of topic {name!r} does not exist any more")
             return
-        try:
-            self._sending.put_foreign(topic, number, batch)
-        except Corrupt as damage:
-            self.on_lost(first, damage.text)
+        self._sending.put_foreign(topic, topic.partitions[number], batch)
 
     # What entries say
 

@@ -1,6 +1,7 @@
 """Sending: messages go to the partitions' stage, one by one or as ready-made batches."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from onemq.core.expiry import EXPIRES_MARK
@@ -12,11 +13,12 @@ from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
-from onemq.errors import Corrupt, InvalidArgument, OneMQError, TooLarge
+from onemq.errors import InvalidArgument, OneMQError, TooLarge
 from onemq.log.records import (
     COMPRESSION_MASK,
     FOREIGN_EPOCH,
     NO_HEADERS,
+    UNREADABLE,
     BatchBuilder,
     BatchHeader,
     Buffer,
@@ -81,7 +83,7 @@ def _is_marked(batch: bytes, header: BatchHeader, now_ms: int) -> bool:
         return False
     try:
         sort_by_due(decode(batch, 0, header), now_ms)
-    except (Corrupt, InvalidArgument):
+    except (*UNREADABLE, InvalidArgument):
         return False
     return True
 
@@ -176,14 +178,7 @@ class Sending:
         """Stages a batch as its producer sealed it: its records are not looked at, unless some of them seem to be due
         later or to have priorities (marked.py). The header is given if the batch was checked (`check_ready_made`).
         Returns its first offset. Raises what the checks, the producer's sequence and marked records give rise to."""
-        self.check()
-        if header is None:
-            header = check_ready_made(batch)
-        if len(batch) > topic.config.message_bytes_max:
-            raise TooLarge(
-                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
-                f"this one has {len(batch)}"
-            )
+        header = self.check_batch(topic, batch, header)
         partition = topic.choose(None, number)
         place = self._known_place(topic, partition, header)
         if isinstance(place, int):
@@ -197,6 +192,17 @@ class Sending:
             self._producers.produced(*place, offset, partition.sync)
         return offset
 
+    def check_batch(self, topic: Topic, batch: Buffer, header: BatchHeader | None = None) -> BatchHeader:
+        """The header of a ready-made batch that a topic takes, whatever its records are. It is given if the batch was
+        checked (`check_ready_made`)."""
+        self.check()
+        if len(batch) > topic.config.message_bytes_max:
+            raise TooLarge(
+                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
+                f"this one has {len(batch)}"
+            )
+        return check_ready_made(batch) if header is None else header
+
     def _add_foreign(self, topic: Topic, partition: Partition, placed: bytes, header: BatchHeader) -> int:
         now_ms = self._stage.now_ms
         if topic.config.message_time == "broker":
@@ -204,11 +210,13 @@ class Sending:
             header = header._replace(max_timestamp_ms=now_ms)
         time_ms = self.time_of_foreign(partition, header)
         if time_ms < 0:
-            return self._append_identified(partition, decode(placed, 0, header))
+            with suppress(*UNREADABLE):  # then nobody will see the ids of its records
+                return self._append_identified(partition, decode(placed, 0, header))
         offset = partition.add_placed(placed, header.last_offset_delta + 1)
         self._stage.message(partition)
         partition.expiring_end = partition.end  # that costs those little who receive messages without such headers
-        self.on_foreign(partition, time_ms)
+        if time_ms >= 0:
+            self.on_foreign(partition, time_ms)
         return offset
 
     def _send_marked(self, topic: Topic, partition: Partition, placed: bytes, header: BatchHeader) -> int:
@@ -251,13 +259,7 @@ class Sending:
 
     def checked_batch(self, topic: Topic, batch: bytes) -> tuple[BatchHeader, list[Record]]:
         """The header and the records of a batch that a producer sealed. Raises what `append` raises of it."""
-        self.check()
-        if len(batch) > topic.config.message_bytes_max:
-            raise TooLarge(
-                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
-                f"this one has {len(batch)}"
-            )
-        header = check_ready_made(batch)
+        header = self.check_batch(topic, batch)
         return header, checked_records(batch, header)
 
     def put_batch(self, partition: Partition, batch: bytes, ranked: bool = False) -> int:
@@ -278,9 +280,10 @@ class Sending:
         self.on_put(partition)
         return offset
 
-    def put_foreign(self, topic: Topic, number: int, batch: bytes) -> None:
-        """As `put`, for a batch that is kept as its producer sealed it and was checked before (`check_foreign`)."""
-        partition, header = topic.partitions[number], read_header(batch)
+    def put_foreign(self, topic: Topic, partition: Partition, batch: Buffer) -> None:
+        """As `put_batch`, for one that is kept as its producer sealed it, with its times, and that was checked
+        (`check_foreign`). Those of its messages that are due later are scheduled."""
+        header = read_header(batch)
         self._stage.message(partition)
         partition.journaled = True
         placed = placed_foreign(batch, partition.end)
@@ -298,15 +301,11 @@ class Sending:
 
     def check_foreign(self, topic: Topic, batch: Buffer, header: BatchHeader) -> None:
         """Raises what `send_batch` would raise now of a batch that its protocol has checked (`check_ready_made`)."""
-        self.check()
-        if len(batch) > topic.config.message_bytes_max:
-            raise TooLarge(
-                f"topic {topic.name!r} takes batches of up to {topic.config.message_bytes_max} bytes, "
-                f"this one has {len(batch)}"
-            )
+        self.check_batch(topic, batch, header)
         whole = bytes(batch)
         if may_be_marked(whole, header):
             sort_by_due(decode(whole, 0, header), self._stage.now_ms)
+
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:
         """Stages records one by one, since each needs an id of its own in its stream."""
