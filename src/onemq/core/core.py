@@ -19,6 +19,7 @@ from onemq.core.owners import Owners
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.ranking import Ranking
+from onemq.core.readers import Readers
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
 from onemq.core.scan import Scans
@@ -75,6 +76,7 @@ class Core:
         self._purge_hour = purge_hour
         self._keys_sync = keys_sync
         self._on_trouble = on_trouble
+        self.readers = Readers()
         self._build()
 
     def _build(self) -> None:

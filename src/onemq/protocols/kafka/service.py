@@ -39,6 +39,7 @@ class KafkaService:
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
         self.groups = Coordinator(Waking(core).alarms)
+        self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()
         self.sessions: dict[int, KafkaSession] = {}

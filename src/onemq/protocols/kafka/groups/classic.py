@@ -18,7 +18,7 @@ from onemq.limits import KAFKA_GROUP_DELAY_MS, KAFKA_GROUP_MEMBERS_MAX
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.groups.alarms import Alarm, Alarms
 from onemq.protocols.kafka.groups.member import Join, Member, SyncAnswer
-from onemq.protocols.kafka.groups.subscription import CONSUMER, topics_of
+from onemq.protocols.kafka.groups.subscription import CONSUMER, partitions_of, topics_of
 from onemq.protocols.kafka.schemas.join_group import JoinGroupResponse, JoinGroupResponseMember
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -160,6 +160,12 @@ class ClassicGroup:
     def is_of_consumers(self) -> bool:
         """Whether its members say what they read, in Kafka's own way."""
         return self.protocol_type == CONSUMER
+
+    def reading(self) -> dict[str, dict[str, list[int]]]:
+        """Member -> topic -> partitions, as far as that can be told."""
+        if self.state is not State.STABLE or not self.is_of_consumers:
+            return {}
+        return {each.id: partitions_of(each.assignment) for each in self.members.values()}
 
     # Joining
 

@@ -1,5 +1,6 @@
 """MQ.GROUP: making, changing, moving, looking at and deleting groups."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from onemq.core import marking
@@ -134,7 +135,8 @@ def delete(session: "RespSession", request: list[bytes]) -> bytes:
 
 def info(session: "RespSession", request: list[bytes]) -> bytes:
     group = existing_group(session, request[2], request[3])
-    form = session.replies
+    form, core = session.replies, session.service.core
+    readers = core.readers.of(group.topic.name, group.name)
     return map_reply(form, {
         "name": replies.text(group.name),
         "topic": replies.text(group.topic.name),
@@ -148,9 +150,17 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
                 "seen": replies.integer(member.seen_ms),
             })
             for member in group.members.values()
+        ] + [
+            map_reply(form, {
+                "name": replies.text(name),
+                "in_flight": replies.integer(0),
+                "partitions": replies.array([replies.integer(each) for each in partitions]),
+                "seen": replies.integer(core.stage.now_ms),
+            })
+            for name, partitions in readers.items()
         ]),
         "partitions": replies.array([
-            map_reply(form, _cursor_facts(cursor) | {"member": optional_text(form, _owner(group, cursor))})
+            map_reply(form, _cursor_facts(cursor) | {"member": optional_text(form, _owner(group, cursor, readers))})
             for cursor in group.cursors
         ]),
     })  # fmt: skip
@@ -178,9 +188,12 @@ def backlog(session: "RespSession", request: list[bytes]) -> bytes:
     })  # fmt: skip
 
 
-def _owner(group: Group, cursor: Cursor) -> str | None:
-    """The member that a partition is assigned to."""
-    return group.assignment[cursor.partition.number] if group.config.assign != "none" else None
+def _owner(group: Group, cursor: Cursor, readers: Mapping[str, Sequence[int]]) -> str | None:
+    """The member that a partition is assigned to, or the reader that keeps its own place in it."""
+    number = cursor.partition.number
+    if group.config.assign != "none":
+        return group.assignment[number]
+    return next((name for name, partitions in readers.items() if number in partitions), None)
 
 
 def _partitions_of(group: Group, member: str) -> list[bytes]:
@@ -188,7 +201,7 @@ def _partitions_of(group: Group, member: str) -> list[bytes]:
     return [
         replies.integer(each.partition.number)
         for each in group.cursors
-        if group.config.assign == "none" or _owner(group, each) == member
+        if group.config.assign == "none" or group.assignment[each.partition.number] == member
     ]
 
 
@@ -214,11 +227,12 @@ def _cursor_facts(cursor: Cursor) -> dict[str, bytes]:
 
 def list_(session: "RespSession", request: list[bytes]) -> bytes:
     topic: Topic = existing_topic(session, request[2])
+    readers = session.service.core.readers
     return replies.array([
         map_reply(session.replies, {
             "name": replies.text(group.name),
             **_numbers(group),
-            "members": replies.integer(len(group.members)),
+            "members": replies.integer(len(group.members) + len(readers.of(topic.name, group.name))),
         })
         for group in topic.groups.values()
     ])  # fmt: skip

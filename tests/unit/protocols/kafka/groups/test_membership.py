@@ -160,6 +160,15 @@ def test_a_connection_that_is_lost_while_it_joins_is_left_out(house: House) -> N
     assert len(one.joined().members) == 1
 
 
+def test_other_protocols_see_who_reads_what(house: House) -> None:
+    one = Member(house)
+    one.join()
+    one.sync()
+    assert house.core.readers.of("t", "g") == {one.id: [0]}
+    one.talk.ask(LeaveGroupRequest("g", one.id), LeaveGroupResponse, 0)
+    assert house.core.readers.of("t", "g") == {}
+
+
 # Administration
 
 
