@@ -215,5 +215,11 @@ KAFKA_GROUP_DELAY_MS = 100
 """How long the first member of an empty group waits for others, so that those that start together begin together."""
 KAFKA_GROUP_IDLE_MS = 600_000
 """How long the generation of a group without members is remembered."""
+KAFKA_CONSUMER_HEARTBEAT_MS = 1_000
+"""How often members of consumer groups (KIP-848) show that they live; also how soon they hear of a rebalance."""
+KAFKA_CONSUMER_SESSION_MS = 45_000
+"""After how long a silence they are gone."""
+KAFKA_REGEX_CHARACTERS_MAX = 1_000
+"""An expression for the names of topics."""
 KAFKA_REMARK_BYTES_MAX = 4 * KIB
 """What a client says of an offset when it commits it."""

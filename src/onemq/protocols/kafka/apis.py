@@ -8,6 +8,7 @@ from onemq.errors import OneMQError
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.handlers.api_versions import api_versions
+from onemq.protocols.kafka.handlers.consumer_groups import consumer_group_describe, consumer_group_heartbeat
 from onemq.protocols.kafka.handlers.delete_records import delete_records
 from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
 from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
@@ -36,6 +37,14 @@ from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from onemq.protocols.kafka.schemas.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -156,6 +165,8 @@ APIS = (
     _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
     _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),
     _api(ListTransactionsRequest, ListTransactionsResponse, list_transactions),
+    _api(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, consumer_group_heartbeat),
+    _api(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, consumer_group_describe),
     _api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, describe_topic_partitions),
 )
 """Sorted by key."""

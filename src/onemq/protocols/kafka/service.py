@@ -9,6 +9,7 @@ from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
 from onemq.protocols.kafka.apis import APIS, by_key
 from onemq.protocols.kafka.fetch_sessions import FetchSessions
+from onemq.protocols.kafka.groups.catalog import TopicCatalog
 from onemq.protocols.kafka.groups.coordinator import Coordinator
 from onemq.protocols.kafka.groups.waking import Waking
 from onemq.protocols.kafka.session import KafkaSession
@@ -38,7 +39,7 @@ class KafkaService:
         cluster_id = blake2b(facts.identity.encode(), digest_size=16).digest()
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
-        self.groups = Coordinator(Waking(core).alarms)
+        self.groups = Coordinator(Waking(core).alarms, TopicCatalog(core, self.topics))
         self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()

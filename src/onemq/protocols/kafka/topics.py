@@ -40,7 +40,11 @@ class KafkaTopics:
     # Ids: the cluster's, and the number of the topic, which no later topic gets again.
 
     def id_of(self, topic: Topic) -> bytes:
-        return self._id_prefix + topic.id.to_bytes(16 - _PREFIX_BYTES, "big")
+        return self.id_of_number(topic.id)
+
+    def id_of_number(self, number: int) -> bytes:
+        """Of a topic that may be gone."""
+        return self._id_prefix + number.to_bytes(16 - _PREFIX_BYTES, "big")
 
     def by_id(self, id: bytes) -> Topic | None:
         if id[:_PREFIX_BYTES] != self._id_prefix:

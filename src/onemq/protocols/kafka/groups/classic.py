@@ -42,12 +42,17 @@ class ClassicGroup:
     type = "classic"
 
     def __init__(
-        self, name: str, alarms: Alarms, new_id: Callable[[], str], delay_ms: int = KAFKA_GROUP_DELAY_MS
+        self,
+        name: str,
+        alarms: Alarms,
+        new_id: Callable[[], str],
+        delay_ms: int = KAFKA_GROUP_DELAY_MS,
+        generation: int = 0,
     ) -> None:
         """`delay_ms`: how long the first member of an empty group waits for others."""
         self.name = name
         self.state = State.EMPTY
-        self.generation = 0
+        self.generation = generation
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
@@ -155,6 +160,11 @@ class ClassicGroup:
     def is_subscribed(self, topic: str) -> bool:
         """Whether members read a topic; if nobody can tell, they may."""
         return topic in self.topics if self.topics is not None else self.is_of_consumers
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody would miss it."""
+        return self.state is State.EMPTY and not self.promised
 
     @property
     def is_of_consumers(self) -> bool:

@@ -16,26 +16,39 @@ from onemq.limits import (
 from onemq.message import check_name
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.groups.alarms import Alarms
-from onemq.protocols.kafka.groups.classic import ClassicGroup, State
+from onemq.protocols.kafka.groups.classic import ClassicGroup
+from onemq.protocols.kafka.groups.consumer import JOINS, Catalog, ConsumerGroup
 from onemq.protocols.kafka.groups.member import Join, SyncAnswer
+from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
-GROUP_NOT_FOUND_SINCE = 9
-"""From this version on, OffsetCommit is told so of groups that are not there."""
+EPOCHS_SINCE = 9
+"""From this version on, OffsetCommit knows consumer groups, and groups that are not there."""
+LiveGroup = ClassicGroup | ConsumerGroup
 
 
 class Coordinator:
     """All groups with members, and those that had some until recently."""
 
     def __init__(
-        self, alarms: Alarms, new_id: Callable[[], str] = lambda: str(uuid4()), delay_ms: int = KAFKA_GROUP_DELAY_MS
+        self,
+        alarms: Alarms,
+        catalog: Catalog,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+        delay_ms: int = KAFKA_GROUP_DELAY_MS,
     ) -> None:
-        self.groups: dict[str, ClassicGroup] = {}
-        self.on_change: Callable[[ClassicGroup], None] = lambda group: None
-        """Told when a generation of a group is stable or the group empty."""
+        self.groups: dict[str, LiveGroup] = {}
+        self.on_change: Callable[[LiveGroup], None] = lambda group: None
+        """Told when it is another question who reads what in a group."""
         self._alarms = alarms
+        self._catalog = catalog
         self._new_id = new_id
         self._delay_ms = delay_ms
+
+    # Classic groups
 
     def join(self, join: Join) -> None:
         """Answers at once or later."""
@@ -47,22 +60,51 @@ class Coordinator:
     def sync(self, request: SyncGroupRequest, answer: SyncAnswer) -> None:
         """Answers at once or later."""
         try:
-            self._with_members(request.group_id).sync(request, answer)
+            self._classic(request.group_id).sync(request, answer)
         except Refused as refused:
             answer(SyncGroupResponse(error_code=refused.error))
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
         try:
-            return self._with_members(group_id).heartbeat(member_id, instance_id, generation)
+            return self._classic(group_id).heartbeat(member_id, instance_id, generation)
         except Refused as refused:
             return refused.error
 
     def leave(self, group_id: str, member_id: str, instance_id: str | None) -> ErrorCode:
         try:
-            self._with_members(group_id).leave(member_id, instance_id)
+            self._classic(group_id).leave(member_id, instance_id)
         except Refused as refused:
             return refused.error
         return ErrorCode.NONE
+
+    # Consumer groups
+
+    def consume(
+        self, request: ConsumerGroupHeartbeatRequest, client_id: str, host: str
+    ) -> ConsumerGroupHeartbeatResponse:
+        """A member of a consumer group joins, shows that it lives, or leaves. Raises `Refused`."""
+        if not request.member_id:
+            if request.member_epoch != JOINS:
+                raise Refused(ErrorCode.INVALID_REQUEST, "a member has an id")
+            request.member_id = self._new_id()
+        return self._consumers(request).heartbeat(request, client_id, host)
+
+    def _consumers(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+        _check_id(request.group_id)
+        found = self.groups.get(request.group_id)
+        if isinstance(found, ConsumerGroup):
+            return found
+        if request.member_epoch != JOINS or (found is not None and not found.is_idle):
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {request.group_id!r}")
+        self._make_room(request.group_id)
+        epoch = 0 if found is None else found.generation
+        group = ConsumerGroup(request.group_id, self._alarms, self._catalog, epoch)
+        group.on_change = self._changed
+        self.groups[request.group_id] = group
+        self._watch(group)
+        return group
+
+    # What both have
 
     def check_commit(
         self,
@@ -77,10 +119,21 @@ class Coordinator:
         group = self.groups.get(group_id)
         try:
             if group is not None:
+                if isinstance(group, ConsumerGroup) and group.members and not transactional and version < EPOCHS_SINCE:
+                    return ErrorCode.UNSUPPORTED_VERSION
                 group.check_commit(member_id, instance_id, generation, transactional)
             elif generation >= 0:
-                missing = version >= GROUP_NOT_FOUND_SINCE
-                return ErrorCode.GROUP_ID_NOT_FOUND if missing else ErrorCode.ILLEGAL_GENERATION
+                return ErrorCode.GROUP_ID_NOT_FOUND if version >= EPOCHS_SINCE else ErrorCode.ILLEGAL_GENERATION
+        except Refused as refused:
+            return refused.error
+        return ErrorCode.NONE
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether somebody may ask how far the group is."""
+        group = self.groups.get(group_id)
+        try:
+            if isinstance(group, ConsumerGroup):
+                group.check_fetch(member_id, epoch)
         except Refused as refused:
             return refused.error
         return ErrorCode.NONE
@@ -88,16 +141,16 @@ class Coordinator:
     def is_busy(self, group_id: str) -> bool:
         """Whether a group has members."""
         group = self.groups.get(group_id)
-        return group is not None and group.state is not State.EMPTY
+        return group is not None and bool(group.members)
 
     def forget(self, group_id: str) -> bool:
         """A group without members is gone. Returns whether it was there."""
         return not self.is_busy(group_id) and self.groups.pop(group_id, None) is not None
 
-    def _with_members(self, group_id: str) -> ClassicGroup:
+    def _classic(self, group_id: str) -> ClassicGroup:
         _check_id(group_id)
         group = self.groups.get(group_id)
-        if group is None:
+        if not isinstance(group, ClassicGroup):
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return group
 
@@ -108,40 +161,49 @@ class Coordinator:
             raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT)
         if sum(len(each.name) + len(each.metadata) for each in request.protocols) > KAFKA_MEMBER_BYTES_MAX:
             raise Refused(ErrorCode.INVALID_REQUEST)
-        group = self.groups.get(request.group_id)
-        if group is not None:
-            return group
+        found = self.groups.get(request.group_id)
+        if isinstance(found, ClassicGroup):
+            return found
+        if found is not None and not found.is_idle:
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-        return self._create(request.group_id)
+        return self._create(request.group_id, 0 if found is None else found.generation)
 
-    def _create(self, name: str) -> ClassicGroup:
-        if len(self.groups) >= KAFKA_GROUPS_MAX:
-            self._forget_idle()
-        if len(self.groups) >= KAFKA_GROUPS_MAX:
-            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        group = self.groups[name] = ClassicGroup(name, self._alarms, self._new_id, self._delay_ms)
+    def _create(self, name: str, generation: int) -> ClassicGroup:
+        self._make_room(name)
+        group = ClassicGroup(name, self._alarms, self._new_id, self._delay_ms, generation)
         group.on_change = self._changed
+        self.groups[name] = group
         self._watch(group)
         return group
 
-    def _changed(self, group: ClassicGroup) -> None:
+    # Groups that nobody needs
+
+    def _make_room(self, name: str) -> None:
+        self.groups.pop(name, None)
+        if len(self.groups) >= KAFKA_GROUPS_MAX:
+            for each in [group.name for group in self.groups.values() if group.is_idle]:
+                del self.groups[each]
+        if len(self.groups) >= KAFKA_GROUPS_MAX:
+            raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _changed(self, group: LiveGroup) -> None:
         self.on_change(group)
-        if group.state is State.EMPTY:
+        if not group.members:
             self._watch(group)
 
-    def _watch(self, group: ClassicGroup) -> None:
+    def _watch(self, group: LiveGroup) -> None:
         due_ms = self._alarms.now_ms + KAFKA_GROUP_IDLE_MS
         self._alarms.add(due_ms, partial(self._idle_due, group, group.generation))
 
-    def _idle_due(self, group: ClassicGroup, generation: int) -> None:
-        if group.generation == generation and self.groups.get(group.name) is group and not group.promised:
-            self.forget(group.name)
-
-    def _forget_idle(self) -> None:
-        for group in list(self.groups.values()):
-            if not group.promised:
-                self.forget(group.name)
+    def _idle_due(self, group: LiveGroup, generation: int) -> None:
+        if self.groups.get(group.name) is not group or group.members or group.generation != generation:
+            return
+        if group.is_idle:
+            del self.groups[group.name]
+        else:
+            self._watch(group)
 
 
 def _check_id(group_id: str) -> None:

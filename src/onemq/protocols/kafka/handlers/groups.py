@@ -74,14 +74,14 @@ def describe_groups(call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse
 
 def _described(call: Call[DescribeGroupsRequest], name: str) -> DescribedGroup:
     live = call.service.groups.groups.get(name)
-    if live is not None:
+    if isinstance(live, ClassicGroup):
         return _described_live(live)
     groups = groups_of(call.service, name)
-    if groups:
+    if groups and live is None:
         members = [DescribedGroupMember(each) for each in sorted({each for group in groups for each in _users(group)})]
         return DescribedGroup(group_id=name, group_state=State.STABLE if members else State.EMPTY, members=members)
     if call.version >= GROUP_NOT_FOUND_SINCE:
-        text = f"there is no group {name!r}"
+        text = f"there is no classic group {name!r}"
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id=name, group_state=State.DEAD)
     return DescribedGroup(group_id=name, group_state=State.DEAD)
 

@@ -152,6 +152,9 @@ def _as_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _fetch_group(call: Call[OffsetFetchRequest], wanted: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    code = call.service.groups.check_fetch(wanted.group_id, wanted.member_id, wanted.member_epoch)
+    if code is not ErrorCode.NONE:
+        return OffsetFetchResponseGroup(wanted.group_id, error_code=code)
     if wanted.topics is None:
         topics = list(_all_of(call, wanted.group_id))
     else:

@@ -13,6 +13,7 @@ from onemq.protocols.kafka.groups.coordinator import Coordinator
 from onemq.protocols.kafka.groups.member import Join
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from tests.unit.protocols.kafka.groups.shelf import Shelf
 
 SESSION_MS = 1_000
 REBALANCE_MS = 3_000
@@ -27,7 +28,7 @@ class World:
         self.now_ms = 1_000_000
         ids = count(1)
         self.alarms = Alarms(lambda: self.now_ms, lambda due_ms: None)
-        self.coordinator = Coordinator(self.alarms, lambda: str(next(ids)), delay_ms)
+        self.coordinator = Coordinator(self.alarms, Shelf(), lambda: str(next(ids)), delay_ms)
 
     def pass_ms(self, duration_ms: int) -> None:
         for _ in range(duration_ms // 10):
@@ -36,7 +37,9 @@ class World:
 
     @property
     def group(self) -> ClassicGroup:
-        return self.coordinator.groups["g"]
+        group = self.coordinator.groups["g"]
+        assert isinstance(group, ClassicGroup)
+        return group
 
 
 class Client:
