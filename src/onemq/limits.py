@@ -93,6 +93,10 @@ MESSAGE_BYTES_MAX = 4 * MIB
 """The default of a topic's own `message_bytes_max`."""
 MESSAGE_BYTES_CEILING = 64 * MIB
 """What no topic's setting can exceed."""
+TOPIC_NOTES_MAX = 64
+"""Settings of a protocol's own that a topic keeps."""
+TOPIC_NOTE_CHARACTERS_MAX = 1024
+"""The value of one of them."""
 TURN_BYTES_MAX = 32 * MIB
 """What one turn gathers before the server ends it and begins another."""
 RECEIVE_BYTES_MAX = 1 * MIB

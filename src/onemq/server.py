@@ -115,7 +115,8 @@ def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings)
     topic = core.topics.find(name)
     if topic is not None:
         known = topic.config
-        wanted = msgspec.structs.replace(wanted, dead=known.dead, expires_ms=known.expires_ms, expired=known.expired)
+        kept = ("dead", "expires_ms", "expired", "tombstone_ms", "message_time", "segment_ms_max", "notes")
+        wanted = msgspec.structs.replace(wanted, **{key: getattr(known, key) for key in kept})
     try:
         if topic is None:
             core.topics.create(name, settings.partitions, wanted)

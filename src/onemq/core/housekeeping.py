@@ -13,7 +13,7 @@ from onemq.core.partition import Partition
 from onemq.core.producers import Producers
 from onemq.core.sending import Sending
 from onemq.core.stage import Stage
-from onemq.core.topics import DAY_MS, Topic, Topics
+from onemq.core.topics import Topic, Topics
 from onemq.errors import DiskFull
 from onemq.log.engine import Keep, Log
 
@@ -135,7 +135,7 @@ class Housekeeping:
                     continue
                 if topic.config.compact:
                     self._cleaning += 1
-                    self._log.compact(topic.id, partition.number, now_ms - DAY_MS, self._cleaned)
+                    self._log.compact(topic.id, partition.number, now_ms - topic.config.tombstone_ms, self._cleaned)
                 elif topic.name in self._parkings:
                     parking = self._parkings[topic.name]
                     self._clean_unneeded(partition, len(parking), parking.live_copy())

@@ -8,7 +8,12 @@ from onemq.core.filter import compile_filter
 from onemq.core.once import key_of
 from onemq.core.redelivery import Ladder, from_entry
 from onemq.errors import InvalidArgument
-from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX
+from onemq.limits import (
+    MESSAGE_BYTES_CEILING,
+    MESSAGE_BYTES_MAX,
+    TOPIC_NOTE_CHARACTERS_MAX,
+    TOPIC_NOTES_MAX,
+)  # fmt: skip
 from onemq.message import check_name
 from onemq.units import DURATION_MS_MAX
 
@@ -73,10 +78,13 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Per partition."""
     compact: bool = False
     """Keep the last message of each key."""
+    tombstone_ms: int = DAY_MS
+    """How long compaction keeps a last message without value, so that readers learn of it."""
     message_bytes_max: int = MESSAGE_BYTES_MAX
     message_time: Literal["producer", "broker"] = "producer"
     """Which time the messages of ready-made batches have: that of their producer, or that at which they are stored."""
     segment_bytes: int = 128 << 20
+    segment_ms_max: int = SEGMENT_MS_MAX
     dead: bool = False
     """Holds dead letters: never matched by patterns, only by its own name."""
     group: GroupConfig = GroupConfig()
@@ -87,11 +95,13 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of those that nobody got in time."""
     trace: bool = False
     """Tell everything that becomes of its messages to the topic of traces."""
+    notes: dict[str, str] = {}
+    """Settings of a protocol's own, kept for those who ask for them; nothing is done with them."""
 
     @property
     def segment_ms(self) -> int:
         """How old a segment may grow, so that retention by time is no coarser than a quarter of itself."""
-        return min(SEGMENT_MS_MAX, self.retention_ms // 4 or 1) if self.retention_ms else SEGMENT_MS_MAX
+        return min(self.segment_ms_max, self.retention_ms // 4 or 1) if self.retention_ms else self.segment_ms_max
 
     @property
     def default_group(self) -> GroupConfig:
@@ -112,3 +122,12 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InvalidArgument(f"message_bytes_max must be 1 to {MESSAGE_BYTES_CEILING}")
         if not 4 << 10 <= self.segment_bytes <= 2 << 30:
             raise InvalidArgument("segment_bytes must be 4 KiB to 2 GiB")
+        if not 1 <= self.segment_ms_max <= SEGMENT_MS_MAX:
+            raise InvalidArgument(f"segment_ms_max must be 1 to {SEGMENT_MS_MAX}")
+        if not 0 <= self.tombstone_ms <= DURATION_MS_MAX:
+            raise InvalidArgument(f"tombstone_ms must be 0 to {DURATION_MS_MAX}")
+        if len(self.notes) > TOPIC_NOTES_MAX:
+            raise InvalidArgument(f"a topic has {TOPIC_NOTES_MAX} notes at most, not {len(self.notes)}")
+        for name, text in self.notes.items():
+            if len(text) > TOPIC_NOTE_CHARACTERS_MAX:
+                raise InvalidArgument(f"{name} may have {TOPIC_NOTE_CHARACTERS_MAX} characters, not {len(text)}")

@@ -240,7 +240,10 @@ def test_nobody_but_the_broker_touches_its_own_topics(broker: Broker, call: str)
 
 
 def test_settings_survive_a_restart(local: Broker) -> None:
-    config = TopicConfig("queue", "async", HOUR_MS, 1 << 20, True, 1000, 1 << 20, True)
+    config = TopicConfig(
+        "queue", "async", HOUR_MS, 1 << 20, compact=True, tombstone_ms=5, message_bytes_max=1000, message_time="broker",
+        segment_bytes=1 << 20, segment_ms_max=7, dead=True, notes={"some": "thing"},
+    )  # fmt: skip
     local.topic("t", 3, **msgspec.to_builtins(config))
     with local.turn() as core:
         core.topics.alter("t", partitions=4, compact=False)

@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from onemq.errors import OneMQError
+from onemq.protocols.kafka.admin.access import create_acls, delete_acls, describe_acls
+from onemq.protocols.kafka.admin.configs import alter_configs, describe_configs, incremental_alter_configs
+from onemq.protocols.kafka.admin.log_dirs import describe_log_dirs
+from onemq.protocols.kafka.admin.reassignments import list_partition_reassignments
+from onemq.protocols.kafka.admin.topics import create_partitions, create_topics, delete_topics
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.handlers.api_versions import api_versions
@@ -45,11 +50,21 @@ from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from onemq.protocols.kafka.schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from onemq.protocols.kafka.schemas.create_acls import CreateAclsRequest, CreateAclsResponse
+from onemq.protocols.kafka.schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from onemq.protocols.kafka.schemas.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from onemq.protocols.kafka.schemas.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from onemq.protocols.kafka.schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from onemq.protocols.kafka.schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from onemq.protocols.kafka.schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from onemq.protocols.kafka.schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from onemq.protocols.kafka.schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -63,11 +78,19 @@ from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from onemq.protocols.kafka.schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from onemq.protocols.kafka.schemas.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from onemq.protocols.kafka.schemas.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -143,6 +166,7 @@ APIS = (
     _api(MetadataRequest, MetadataResponse, metadata),
     _api(OffsetCommitRequest, OffsetCommitResponse, offset_commit),
     _api(OffsetFetchRequest, OffsetFetchResponse, offset_fetch),
+    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
     _api(JoinGroupRequest, JoinGroupResponse, join_group),
     _api(HeartbeatRequest, HeartbeatResponse, heartbeat),
     _api(LeaveGroupRequest, LeaveGroupResponse, leave_group),
@@ -150,6 +174,8 @@ APIS = (
     _api(DescribeGroupsRequest, DescribeGroupsResponse, describe_groups),
     _api(ListGroupsRequest, ListGroupsResponse, list_groups),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+    _api(CreateTopicsRequest, CreateTopicsResponse, create_topics),
+    _api(DeleteTopicsRequest, DeleteTopicsResponse, delete_topics),
     _api(DeleteRecordsRequest, DeleteRecordsResponse, delete_records),
     _api(InitProducerIdRequest, InitProducerIdResponse, init_producer_id, last=5),
     _api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, offset_for_leader_epoch),
@@ -157,10 +183,17 @@ APIS = (
     _api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, add_offsets_to_txn),
     _api(EndTxnRequest, EndTxnResponse, end_txn, last=4),
     _api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, txn_offset_commit, last=4),
+    _api(DescribeAclsRequest, DescribeAclsResponse, describe_acls),
+    _api(CreateAclsRequest, CreateAclsResponse, create_acls),
+    _api(DeleteAclsRequest, DeleteAclsResponse, delete_acls),
+    _api(DescribeConfigsRequest, DescribeConfigsResponse, describe_configs),
+    _api(AlterConfigsRequest, AlterConfigsResponse, alter_configs),
+    _api(DescribeLogDirsRequest, DescribeLogDirsResponse, describe_log_dirs),
+    _api(CreatePartitionsRequest, CreatePartitionsResponse, create_partitions),
     _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
+    _api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, incremental_alter_configs),
+    _api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, list_partition_reassignments),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
-    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
-    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
     _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
     _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),
