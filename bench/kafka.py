@@ -1,0 +1,154 @@
+"""OneMQ against Apache Kafka over Kafka's protocol, both loaded alike in the same run; see docs/benchmarks.md.
+
+A case is a load with a size, a compression and a number of partitions. It is run several times, OneMQ and Kafka by
+turns; the numbers are medians.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from bench.kafka_load import Load, Run, c_consume, c_produce, client, java_consume, java_produce
+from bench.kafka_servers import ASYNC, Servers, Target, apache_kafka, onemq, servers
+from bench.kafka_steady import steady
+from bench.report import Result
+from tests.apache_kafka import missing
+
+RUNS = 3
+SIZES = (100, 1024)
+COMPRESSIONS = ("none", "lz4")
+PARTITIONS = (1, 12)
+COUNTS = {100: 3_000_000, 1024: 600_000}
+"""How many messages make one run, by size: some seconds."""
+RATE = 20_000
+TOPICS = 1_000
+
+Measure = Callable[[Target, str, Load], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who loads."""
+
+    name: str
+    produce: Measure
+    consume: Measure
+
+
+CLIENTS = (Client("Java", java_produce, java_consume), Client("C", c_produce, c_consume))
+
+
+def compare(
+    parent: str | None, quick: bool, only: str = "", runs: int = RUNS, for_long: bool = False
+) -> Iterator[Result]:
+    """All cases whose name contains `only`; none, and it says why, without Apache Kafka. `for_long`: ten minutes at
+    the full rate instead."""
+    if problem := missing():
+        print(problem, file=sys.stderr)
+        return
+    if for_long:
+        with onemq(parent) as ours:
+            yield from steady(ours, 20 if quick else 600)
+        return
+    with servers(parent) as both:
+        for load in _loads(quick):
+            for client in CLIENTS:
+                for mode, target in (("async", 1.0), ("sync", 0.5)):
+                    yield from _bulk(both, client, mode, target, load, only, 1 if quick else runs)
+        yield from _latency(both, only, quick)
+        yield from _many_topics(both, only, quick)
+    yield from _start(parent, only)
+
+
+def _loads(quick: bool) -> Iterator[Load]:
+    for size in SIZES:
+        for compression in COMPRESSIONS:
+            for partitions in PARTITIONS:
+                yield Load(size, compression, partitions, COUNTS[size] // (20 if quick else 1))
+
+
+def _bulk(
+    both: Servers, client: Client, mode: str, target: float, load: Load, only: str, runs: int
+) -> Iterator[Result]:
+    """Produces, and reads it back where that does not depend on the mode."""
+    words = f"{client.name}, {load.size} B, {load.compression}, {load.partitions} partitions"
+    produce, fetch = f"Kafka: produce {mode}: {words}", f"Kafka: fetch: {words}"
+    reads = mode == "async" and only in fetch
+    if only not in produce and not reads:
+        return
+    produced: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
+    fetched: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
+    for run in range(runs):
+        for each in both if run % 2 == 0 else reversed(both):
+            topic = f"bulk-{time.monotonic_ns()}"
+            each.create(topic, load.partitions, mode)
+            produced[each.name].append(client.produce(each, topic, load))
+            if reads:
+                fetched[each.name].append(client.consume(each, topic, load))
+            each.delete(topic)
+    yield from _ratios(produce, produced, target)
+    if reads:
+        yield from _ratios(fetch, fetched, target)
+
+
+def _ratios(name: str, runs: dict[str, list[Run]], target: float) -> Iterator[Result]:
+    """The rate beside Kafka's, and the processor time beside Kafka's."""
+    ours, theirs = (median(run.mb_per_second for run in runs[each]) for each in ("OneMQ", "Kafka"))
+    beside = {"ours_mb_rate": ours, "kafka_mb_rate": theirs}
+    yield Result(name, ours / theirs, "of Kafka", target, beside=beside)
+    ours, theirs = (median(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
+    beside = {"ours_cpu_ms": ours, "kafka_cpu_ms": theirs}
+    yield Result(f"{name}: CPU of the server", ours / max(theirs, 1e-9), "of Kafka", 1.0, False, beside)
+
+
+def _latency(both: Servers, only: str, quick: bool) -> Iterator[Result]:
+    name = f"Kafka: from produce to consume, {RATE:,} messages/s, 100 B: p99"
+    if only not in name:
+        return
+    found = {}
+    for each in both:
+        each.create("latency", 1)
+        seconds = 3 if quick else 20
+        found[each.name] = client(do="follow", port=each.port, topic="latency", rate=RATE, seconds=seconds, size=100)
+        each.delete("latency")
+    ours, theirs = found["OneMQ"], found["Kafka"]
+    beside = {f"ours_{key}": ours[key] for key in ("p50_ms", "p99_ms")}
+    beside |= {f"kafka_{key}": theirs[key] for key in ("p50_ms", "p99_ms")}
+    yield Result(name, ours["p99_ms"] / theirs["p99_ms"], "of Kafka", 1.0, False, beside)
+
+
+def _many_topics(both: Servers, only: str, quick: bool) -> Iterator[Result]:
+    topics = 50 if quick else TOPICS
+    name = f"Kafka: {topics:,} topics of 4 partitions: "
+    if only not in name + "metadata" and only not in name + "a group starts":
+        return
+    found = {}
+    for each in both:
+        for first in range(0, topics, 50):
+            each.create_all([f"many-{number}" for number in range(first, first + 50)], 4, _async(each))
+        found[each.name] = client(do="start_group", port=each.port, topics=topics)
+    for key, what in (("metadata_seconds", "metadata"), ("group_seconds", "a group starts")):
+        beside = {"ours_s": found["OneMQ"][key], "kafka_s": found["Kafka"][key]}
+        yield Result(name + what, found["OneMQ"][key], "s", 1.0, False, beside)
+
+
+def _async(target: Target) -> dict[str, str]:
+    return {"flush.messages": ASYNC} if target.name == "OneMQ" else {}
+
+
+def _start(parent: str | None, only: str) -> Iterator[Result]:
+    """Until metadata is told, and the memory that an idle server takes then."""
+    started, idle = "Kafka: start-up", "Kafka: memory when idle"
+    if only not in started and only not in idle:
+        return
+    seconds, memory = [], []
+    for serve in (onemq, apache_kafka):
+        start = time.perf_counter()
+        with serve(parent) as target:
+            seconds.append(time.perf_counter() - start)
+            memory.append(target.memory_mb())
+    beside = {"ours_s": seconds[0], "kafka_s": seconds[1]}
+    yield Result(started, seconds[0] / seconds[1], "of Kafka", 1.0, False, beside)
+    yield Result(idle, memory[0] / memory[1], "of Kafka", 1.0, False, {"ours_mb": memory[0], "kafka_mb": memory[1]})

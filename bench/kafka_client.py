@@ -1,0 +1,130 @@
+"""One load with confluent-kafka, in a process of its own: `python -m bench.kafka_client '{"do": "produce", ...}'`.
+
+Prints one line of JSON: seconds and messages, or latencies. All loads use the client's defaults but for the compression
+and what a test of ten seconds needs.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+STAMP_BYTES = 19
+QUEUE_FULL_SECONDS = 0.01
+
+
+def produce(port: int, topic: str, count: int, size: int, compression: str, partitions: int) -> dict[str, float]:
+    """As quick as it goes; ends when all are acknowledged."""
+    failed: list[Any] = []
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}", "compression.type": compression, "acks": "all"})
+    body = _body(size)
+
+    def delivered(error: object, message: object) -> None:
+        if error is not None:
+            failed.append(error)
+
+    producer.list_topics(topic, timeout=30)
+    start = time.perf_counter()
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(topic, body, on_delivery=delivered if number % 1000 == 0 else None)
+                break
+            except BufferError:
+                producer.poll(QUEUE_FULL_SECONDS)
+        if number % 1000 == 0:
+            producer.poll(0)
+    producer.flush()
+    assert not failed, failed[0]
+    return {"seconds": time.perf_counter() - start, "messages": count}
+
+
+def consume(port: int, topic: str, count: int, size: int, compression: str, partitions: int) -> dict[str, float]:
+    """From the beginning, until `count` messages came."""
+    consumer = Consumer({
+        "bootstrap.servers": f"127.0.0.1:{port}", "group.id": "bench", "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+    })  # fmt: skip
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
+    start, got = time.perf_counter(), 0
+    while got < count:
+        messages = consumer.consume(10_000, timeout=10)
+        assert messages, f"{got} of {count} messages came"
+        for message in messages[:1]:
+            if message.error():
+                raise KafkaException(message.error())
+        got += len(messages)
+    seconds = time.perf_counter() - start
+    consumer.close()
+    return {"seconds": seconds, "messages": got}
+
+
+def follow(port: int, topic: str, rate: int, seconds: float, size: int) -> dict[str, float]:
+    """Sends at a rate and receives in one process. A latency is from when a message was to be sent until it came."""
+    consumer = Consumer({
+        "bootstrap.servers": f"127.0.0.1:{port}", "group.id": "bench", "enable.auto.commit": False,
+        "fetch.wait.max.ms": 500,
+    })  # fmt: skip
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}"})
+    rest = b"x" * (size - STAMP_BYTES)
+    start, sent, latencies = time.perf_counter(), 0, []
+    warm, total = rate, int(rate * seconds)
+    while len(latencies) + warm < total or sent < total:
+        now = time.perf_counter()
+        while sent < total and start + sent / rate <= now:
+            producer.produce(topic, b"%019d" % int((start + sent / rate) * 1e9) + rest)
+            sent += 1
+        producer.poll(0)
+        came = consumer.consume(1000, timeout=0.0005)
+        now_ns = time.perf_counter_ns()
+        for message in came:
+            value = message.value()
+            assert value is not None
+            assert message.error() is None, message.error()
+            if warm:
+                warm -= 1
+            else:
+                latencies.append(now_ns - int(value[:STAMP_BYTES]))
+        assert now < start + seconds + 60, f"{len(latencies)} of {total} messages came"
+    latencies.sort()
+    return {
+        "p50_ms": latencies[len(latencies) // 2] / 1e6,
+        "p99_ms": latencies[len(latencies) * 99 // 100] / 1e6,
+        "messages": total,
+    }
+
+
+def start_group(port: int, topics: int) -> dict[str, float]:
+    """How long it takes until metadata of all topics is there, and until a group of one member has all partitions."""
+    start = time.perf_counter()
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}"})
+    found = producer.list_topics(timeout=60)
+    metadata_seconds = time.perf_counter() - start
+    names = [name for name in found.topics if name.startswith("many-")]
+    assert len(names) == topics, f"{len(names)} of {topics} topics"
+    assigned: list[float] = []
+    consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{port}", "group.id": "many", "auto.offset.reset": "earliest"})
+    start = time.perf_counter()
+    consumer.subscribe(names, on_assign=lambda _, partitions: assigned.append(time.perf_counter()))
+    while not assigned:
+        consumer.poll(0.05)
+    consumer.close()
+    return {"metadata_seconds": metadata_seconds, "group_seconds": assigned[0] - start}
+
+
+def _body(size: int) -> bytes:
+    """Letters, as those of Kafka's own test: hardly smaller when compressed."""
+    seed, letters = 1, bytearray()
+    for _ in range(size):
+        seed = (seed * 1103515245 + 12345) % (1 << 31)
+        letters.append(65 + (seed >> 16) % 26)
+    return bytes(letters)
+
+
+if __name__ == "__main__":
+    wanted = json.loads(sys.argv[1])
+    loads = {"produce": produce, "consume": consume, "follow": follow, "start_group": start_group}
+    print(json.dumps(loads[wanted.pop("do")](**wanted)))
