@@ -13,7 +13,15 @@ from typing import NamedTuple
 from onemq.errors import OneMQError
 from onemq.log.disk import Disk, File
 from onemq.log.engine import Keep
-from onemq.log.records import COMPRESSION_MASK, UNREADABLE, BatchBuilder, BatchHeader, decode, encode_headers
+from onemq.log.records import (
+    COMPRESSION_MASK,
+    TRANSACTIONAL,
+    UNREADABLE,
+    BatchBuilder,
+    BatchHeader,
+    decode,
+    encode_headers,
+)  # fmt: skip
 from onemq.log.segment import Segment, scan_file
 from onemq.message import Record
 
@@ -101,7 +109,7 @@ def thin(data: bytes, at: int, header: BatchHeader, keep: KeepRecord) -> bytes:
     for offset, timestamp_ms, key, value, headers in kept:
         builder.skip_to(offset)
         builder.add(timestamp_ms, key, value, encode_headers(headers))
-    attributes = header.attributes & ~COMPRESSION_MASK
+    attributes = header.attributes & ~(COMPRESSION_MASK | TRANSACTIONAL)  # what is left has no producer
     return builder.seal(
         attributes, header.leader_epoch, header.last_offset_delta, latest_ms=header.max_timestamp_ms
     )
