@@ -15,10 +15,12 @@ from struct import calcsize
 from struct import error as StructError
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from onemq.protocols.kafka import primitives
 from onemq.protocols.kafka.fields import Field, Kind, fields_in
 from onemq.protocols.kafka.primitives import Malformed
-from onemq.protocols.kafka.schema import Message, Number, Struct
+from onemq.protocols.kafka.schema import Message, Number
 
 M = TypeVar("M", bound=Message)
 
@@ -247,7 +249,7 @@ class _WriterSource(_Source):
         self._line("tags = []")
         for field in sorted(self._tagged, key=lambda field: field.tag or 0):
             default = self._refer(f"default_{field.name}", field.default)
-            self._line(f"if value.{field.name} != {default}:")
+            self._line(f"if value.{field.name} is not {default} and value.{field.name} != {default}:")
             self._line("pieces = []", 2)
             self._append = "pieces.append"
             self._write(field, f"value.{field.name}", 2)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from onemq.protocols.kafka.schema import NEVER, NullableSince, Number, Present, Struct, Tagged
+from onemq.protocols.kafka.schema import NEVER, NullableSince, Number, Present, Tagged
 
 Kind = Number | type
 """A number of fixed size, `str`, `bytes`, `memoryview` for records, or a structure."""
@@ -61,14 +61,14 @@ class _Written:
         return next((note for note in self.notes if isinstance(note, kind)), None)
 
 
-def fields_in(structure: type[Struct], version: int) -> list[Field]:
+def fields_in(structure: type[msgspec.Struct], version: int) -> list[Field]:
     """The fields that a version has."""
     found = (written.in_version(version) for written in _written(structure))
     return [field for field in found if field is not None]
 
 
 @cache
-def _written(structure: type[Struct]) -> tuple[_Written, ...]:
+def _written(structure: type[msgspec.Struct]) -> tuple[_Written, ...]:
     hints = get_type_hints(structure, include_extras=True)
     defaults = structure()
     return tuple(

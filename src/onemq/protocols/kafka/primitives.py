@@ -31,8 +31,11 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     value = data[at]
     if value < 128:
         return value, at + 1
-    value &= 127
-    for count in range(1, _VARINT_BYTES_MAX):
+    second = data[at + 1]
+    value = value & 127 | (second & 127) << 7
+    if second < 128:
+        return value, at + 2
+    for count in range(2, _VARINT_BYTES_MAX):
         byte = data[at + count]
         value |= (byte & 127) << 7 * count
         if byte < 128:
@@ -43,6 +46,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 def packed_varint(value: int) -> bytes:
     if value < 128:
         return _SHORT_LENGTHS[value]
+    if value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
+    if value < 1 << 21:
+        return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -69,7 +76,7 @@ def packed_count(value: int) -> bytes:
 
 
 def packed_short_count(value: int) -> bytes:
-    return packed_varint(value + 1)
+    return _SHORT_LENGTHS[value + 1] if value < 127 else packed_varint(value + 1)
 
 
 def read_numbers(data: bytes, at: int, count: int, letter: str, size: int) -> tuple[list[int], int]:

@@ -84,6 +84,10 @@ class Struct(msgspec.Struct):
     """A structure. Every field has a default."""
 
 
+class Frozen(msgspec.Struct, frozen=True):
+    """A structure that is the default of a field: all who leave it so share one."""
+
+
 class Message(Struct):
     """A whole request or response."""
 

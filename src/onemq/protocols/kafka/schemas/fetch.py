@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from msgspec import field
-
 from onemq.protocols.kafka.schema import (
     INT32_MAX,
     NO_UUID,
+    Frozen,
     Int8,
     Int16,
     Int32,
@@ -21,7 +20,7 @@ from onemq.protocols.kafka.schema import (
 )
 
 
-class ReplicaState(Struct):
+class ReplicaState(Frozen, frozen=True):
     replica_id: Int32 = -1
     replica_epoch: Int64 = -1
 
@@ -56,7 +55,7 @@ class FetchRequest(Message):
 
     cluster_id: Annotated[str | None, since(12), tagged(0)] = None
     replica_id: Annotated[Int32, until(14)] = -1
-    replica_state: Annotated[ReplicaState, since(15), tagged(1)] = field(default_factory=ReplicaState)
+    replica_state: Annotated[ReplicaState, since(15), tagged(1)] = ReplicaState()
     max_wait_ms: Int32 = 0
     min_bytes: Int32 = 0
     max_bytes: Int32 = INT32_MAX
@@ -68,17 +67,17 @@ class FetchRequest(Message):
     rack_id: Annotated[str, since(11)] = ""
 
 
-class EpochEndOffset(Struct):
+class EpochEndOffset(Frozen, frozen=True):
     epoch: Int32 = -1
     end_offset: Int64 = -1
 
 
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Frozen, frozen=True):
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
 
-class SnapshotId(Struct):
+class SnapshotId(Frozen, frozen=True):
     end_offset: Int64 = -1
     epoch: Int32 = -1
 
@@ -94,9 +93,9 @@ class PartitionData(Struct):
     high_watermark: Int64 = 0
     last_stable_offset: Int64 = -1
     log_start_offset: Annotated[Int64, since(5)] = -1
-    diverging_epoch: Annotated[EpochEndOffset, since(12), tagged(0)] = field(default_factory=EpochEndOffset)
-    current_leader: Annotated[LeaderIdAndEpoch, since(12), tagged(1)] = field(default_factory=LeaderIdAndEpoch)
-    snapshot_id: Annotated[SnapshotId, since(12), tagged(2)] = field(default_factory=SnapshotId)
+    diverging_epoch: Annotated[EpochEndOffset, since(12), tagged(0)] = EpochEndOffset()
+    current_leader: Annotated[LeaderIdAndEpoch, since(12), tagged(1)] = LeaderIdAndEpoch()
+    snapshot_id: Annotated[SnapshotId, since(12), tagged(2)] = SnapshotId()
     aborted_transactions: list[AbortedTransaction] | None = []
     preferred_read_replica: Annotated[Int32, since(11)] = -1
     records: Records | None = None

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from msgspec import field
-
 from onemq.protocols.kafka.schema import (
     NO_UUID,
+    Frozen,
     Int16,
     Int32,
     Int64,
@@ -46,7 +45,7 @@ class BatchIndexAndErrorMessage(Struct):
     batch_index_error_message: str | None = None
 
 
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Frozen, frozen=True):
     leader_id: Int32 = -1
     leader_epoch: Int32 = -1
 
@@ -59,7 +58,7 @@ class PartitionProduceResponse(Struct):
     log_start_offset: Annotated[Int64, since(5)] = -1
     record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = []
     error_message: Annotated[str | None, since(8)] = None
-    current_leader: Annotated[LeaderIdAndEpoch, since(10), tagged(0)] = field(default_factory=LeaderIdAndEpoch)
+    current_leader: Annotated[LeaderIdAndEpoch, since(10), tagged(0)] = LeaderIdAndEpoch()
 
 
 class TopicProduceResponse(Struct):

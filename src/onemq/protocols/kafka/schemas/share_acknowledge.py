@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import field
-
-from onemq.protocols.kafka.schema import NO_UUID, Int8, Int16, Int32, Int64, Message, Struct, Uuid, since
+from onemq.protocols.kafka.schema import NO_UUID, Frozen, Int8, Int16, Int32, Int64, Message, Struct, Uuid, since
 
 
 class AcknowledgementBatch(Struct):
@@ -35,7 +33,7 @@ class ShareAcknowledgeRequest(Message):
     topics: list[AcknowledgeTopic] = []
 
 
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Frozen, frozen=True):
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
@@ -44,7 +42,7 @@ class PartitionData(Struct):
     partition_index: Int32 = 0
     error_code: Int16 = 0
     error_message: str | None = None
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch()
 
 
 class ShareAcknowledgeTopicResponse(Struct):

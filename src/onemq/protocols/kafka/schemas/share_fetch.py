@@ -2,11 +2,10 @@
 
 from typing import Annotated
 
-from msgspec import field
-
 from onemq.protocols.kafka.schema import (
     INT32_MAX,
     NO_UUID,
+    Frozen,
     Int8,
     Int16,
     Int32,
@@ -59,7 +58,7 @@ class ShareFetchRequest(Message):
     forgotten_topics_data: list[ForgottenTopic] = []
 
 
-class LeaderIdAndEpoch(Struct):
+class LeaderIdAndEpoch(Frozen, frozen=True):
     leader_id: Int32 = 0
     leader_epoch: Int32 = 0
 
@@ -76,7 +75,7 @@ class PartitionData(Struct):
     error_message: str | None = None
     acknowledge_error_code: Int16 = 0
     acknowledge_error_message: str | None = None
-    current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
+    current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch()
     records: Records = b""
     acquired_records: list[AcquiredRecords] = []
 
