@@ -12,6 +12,8 @@ from onemq.protocols.kafka.admin.reassignments import list_partition_reassignmen
 from onemq.protocols.kafka.admin.topics import create_partitions, create_topics, delete_topics
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import code_of
+from onemq.protocols.kafka.api import Api
+from onemq.protocols.kafka.api import api as _api
 from onemq.protocols.kafka.handlers.api_versions import api_versions
 from onemq.protocols.kafka.handlers.consumer_groups import consumer_group_describe, consumer_group_heartbeat
 from onemq.protocols.kafka.handlers.delete_records import delete_records
@@ -22,9 +24,6 @@ from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
 from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
-from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
-from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
-from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
@@ -108,62 +107,6 @@ from onemq.protocols.kafka.schemas.produce import ProduceRequest, ProduceRespons
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 from onemq.protocols.kafka.schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
-R = TypeVar("R", bound=Message)
-A = TypeVar("A", bound=Message)
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """One API as it is served."""
-
-    key: int
-    name: str
-    request: type[Message]
-    response: type[Message]
-    first: int
-    last: int
-    """The versions served, both included."""
-    handler: Callable[[Call[Any]], Message | None]
-    refuse: Callable[[Any, OneMQError], Message] | None
-    """Makes the answer to a request that failed as a whole, where a code at the top of it does not say it."""
-    shown_first: int
-    """The lowest version that clients are told of."""
-
-    def refusal(self, request: Message, error: OneMQError) -> Message:
-        """The answer to a request that failed as a whole. Raises the error again if there is none."""
-        if self.refuse is not None and not error.closes:
-            return self.refuse(request, error)
-        fields = self.response.__struct_fields__
-        if error.closes or "error_code" not in fields:
-            raise error
-        text = {"error_message": error.text} if "error_message" in fields else {}
-        return self.response(error_code=code_of(error), **text)
-
-
-def _api(
-    request: type[R],
-    response: type[A],
-    handler: Callable[[Call[R]], A | None],
-    *,
-    last: int | None = None,
-    refuse: Callable[[R, OneMQError], A] | None = None,
-    shown_first: int | None = None,
-) -> Api:
-    """Served in all versions that the schema knows, up to `last` if that is given."""
-    first, schema_last = request.versions[0], request.versions[-1]
-    return Api(
-        request.api_key,
-        request.__name__.removesuffix("Request"),
-        request,
-        response,
-        first,
-        schema_last if last is None else last,
-        handler,
-        refuse,
-        first if shown_first is None else shown_first,
-    )
-
-
 APIS = (
     _api(ProduceRequest, ProduceResponse, produce, shown_first=0),
     _api(FetchRequest, FetchResponse, fetch),
@@ -199,10 +142,6 @@ APIS = (
     _api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, incremental_alter_configs),
     _api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, list_partition_reassignments),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
-    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
-    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
-    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
-    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
     _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
     _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),

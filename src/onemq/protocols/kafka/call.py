@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from onemq.protocols.kafka.schema import Message
 
 if TYPE_CHECKING:
-    from onemq.protocols.kafka.apis import Api
+    from onemq.protocols.kafka.api import Api
     from onemq.protocols.kafka.service import KafkaService
     from onemq.protocols.kafka.session import KafkaSession
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from onemq.errors import OneMQError, ProtocolError
 from onemq.limits import KAFKA_PARKED_BYTES_MAX
 from onemq.protocols import Peer
-from onemq.protocols.kafka.apis import Api
+from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.codec import decode, encode
 from onemq.protocols.kafka.framing import Frames
@@ -139,7 +139,7 @@ class KafkaSession:
         try:
             response = api.handler(call)
         except OneMQError as error:
-            response = api.refusal(call.request, error)
+            response = api.refusal(call, error)
         if response is not None:
             self.answered(call, response)
 
