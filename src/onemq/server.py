@@ -15,7 +15,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import UnsetType
@@ -39,8 +39,10 @@ from onemq.net.connection import Connections
 from onemq.net.listener import KEEPALIVE_IDLE_S, Listener, drain
 from onemq.net.turn import Turns, wall_clock_ms
 from onemq.protocols import SessionFactory
-from onemq.protocols.kafka.service import KafkaFacts, KafkaService
 from onemq.protocols.resp.service import RespService, ServerFacts
+
+if TYPE_CHECKING:
+    from onemq.protocols.kafka.service import KafkaService
 
 _logger = logging.getLogger(__name__)
 
@@ -234,17 +236,20 @@ class Server:
     def _session_factory(self, listener: Listener) -> SessionFactory:
         core, config = self._broker.core, topic_config(TopicSettings(), self._config.log)
         if listener.protocol == "kafka":
-            return KafkaService(core, self._kafka_facts(), config).connect
+            return self._kafka_service(core, config).connect
         return RespService(core, self._resp_facts(listener.port), topic_config=config).connect
 
-    def _kafka_facts(self) -> KafkaFacts:
+    def _kafka_service(self, core: Core, config: TopicConfig) -> "KafkaService":
+        from onemq.protocols.kafka.service import KafkaFacts, KafkaService  # its schemas are many: only where it is on
+
         settings, data = self._config.kafka, self._config.log.data
-        return KafkaFacts(
+        facts = KafkaFacts(
             identity=secrets.token_hex() if data == MEMORY else str(Path(data).absolute()),
             advertise=(settings.advertise.host, settings.advertise.port) if settings.advertise is not None else None,
             auto_create=settings.auto_create,
             partitions=settings.partitions,
         )
+        return KafkaService(core, facts, config)
 
     def _resp_facts(self, port: int) -> ServerFacts:
         listen, data = self._config.resp.listen, self._config.log.data

@@ -3,13 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from struct import unpack
 
 import pytest
 
 from onemq.config import Address, Config, KafkaSettings, LogSettings, RespSettings, TopicSettings
 from onemq.core.topics import TopicConfig
 from onemq.errors import ConfigError, FolderError, ListenError
+from onemq.protocols.kafka.codec import decode
+from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.server import Server, raise_file_limit, topic_config
+from tests.unit.protocols.kafka.fakes import framed
 
 NO_KAFKA = KafkaSettings(listen=None)
 HERE = RespSettings(listen=Address("127.0.0.1:0"))
@@ -55,6 +59,23 @@ def test_everything_can_be_off() -> None:
         assert server.addresses == {}
 
     serve(Config(kafka=NO_KAFKA, resp=RespSettings(listen=None), log=IN_MEMORY), test)
+
+
+def test_it_speaks_kafka_on_a_port_of_its_own(tmp_path: Path) -> None:
+    async def test(server: Server) -> None:
+        host, _, port = server.addresses["kafka"][0].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(framed(ApiVersionsRequest(), 0, 77))
+        size, correlation_id = unpack(">ii", await reader.readexactly(8))
+        assert correlation_id == 77
+        assert decode(ApiVersionsResponse, 0, await reader.readexactly(size - 4)).error_code == 0
+        writer.close()
+        taken = KafkaSettings(listen=Address(server.addresses["kafka"][0]))
+        with pytest.raises(ListenError, match=r"for kafka: the port is in use; .* with --kafka HOST:PORT or off"):
+            await Server(Config(kafka=taken, resp=HERE, log=on_disk(tmp_path))).start()
+        assert not (tmp_path / "data").exists()
+
+    serve(Config(kafka=KafkaSettings(listen=Address("127.0.0.1:0")), resp=HERE, log=IN_MEMORY), test)
 
 
 def test_it_waits_until_it_is_asked_to_stop() -> None:

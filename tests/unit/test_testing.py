@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from confluent_kafka.admin import AdminClient
 
 from onemq.errors import InvalidArgument, OneMQError
 from onemq.testing import Broker, Clock, broker
@@ -101,3 +102,13 @@ def test_what_makes_no_sense_is_refused() -> None:
         running.advance("1h")
     with running, pytest.raises(InvalidArgument, match="not a duration"):
         running.advance("soon")
+
+
+def test_it_speaks_kafka_if_it_is_told_to() -> None:
+    with broker() as quiet, broker(kafka=True) as running:
+        assert quiet.kafka_port == 0
+        port = running.kafka_port
+        described = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics("orders", timeout=10)
+        assert list(described.topics["orders"].partitions) == [0]
+        running.restart()
+        assert running.kafka_port == port
