@@ -36,7 +36,7 @@ class KafkaService:
     def __init__(self, core: Core, facts: KafkaFacts, topic_config: TopicConfig | None = None) -> None:
         self.core = core
         self.facts = facts
-        cluster_id = blake2b(facts.identity.encode(), digest_size=16).digest()
+        cluster_id = _cluster_id(facts.identity)
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
         self.groups = Coordinator(Waking(core).alarms, TopicCatalog(core, self.topics))
@@ -64,3 +64,9 @@ class KafkaService:
         session = KafkaSession(self, peer, self.sessions_ever)
         self.sessions[session.id] = session
         return session
+
+
+def _cluster_id(identity: str) -> bytes:
+    """16 bytes. Ids that begin with a dash in base64 would be taken for options by command-line tools."""
+    digest = blake2b(identity.encode(), digest_size=16).digest()
+    return bytes((digest[0] & 0x7F,)) + digest[1:]

@@ -16,8 +16,7 @@ class KafkaTopics:
     def __init__(self, core: Core, cluster_id: bytes, config: TopicConfig, partitions: int, auto_create: bool) -> None:
         """`cluster_id` has 16 bytes; the rest is what a topic is like that is made without being asked how."""
         self._core = core
-        # Ids that begin with a dash in base64 would be taken for options by command-line tools.
-        self._id_prefix = bytes((cluster_id[0] & 0x7F,)) + cluster_id[1:_PREFIX_BYTES]
+        self._id_prefix = cluster_id[:_PREFIX_BYTES]
         self.config = config
         self.partitions = partitions
         self.auto_create = auto_create

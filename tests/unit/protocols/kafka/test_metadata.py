@@ -1,10 +1,13 @@
 """Metadata: brokers and topics, by name and by id, in old and new versions."""
 
+from base64 import urlsafe_b64encode
+
 import pytest
 
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataRequestTopic
-from tests.unit.protocols.kafka.fakes import Client, make_service
+from onemq.protocols.kafka.service import KafkaFacts, KafkaService
+from tests.unit.protocols.kafka.fakes import Client, make_core, make_service
 
 
 def wanted(*names: str) -> list[MetadataRequestTopic]:
@@ -98,3 +101,12 @@ def test_everything_is_allowed_to_everybody() -> None:
     )
     answer = Client().ask(request, 10)
     assert (answer.cluster_authorized_operations, answer.topics[0].topic_authorized_operations) == (8096, 3576)
+
+
+def test_no_id_begins_with_a_dash() -> None:
+    """Kafka's own tools would take it for an option."""
+    for number in range(200):
+        service = KafkaService(make_core(), KafkaFacts(str(number)))
+        topic = service.core.topics.create("a")
+        assert not service.cluster_id.startswith("-")
+        assert not urlsafe_b64encode(service.topics.id_of(topic)).startswith(b"-")
