@@ -9,7 +9,7 @@ BIN    := .venv/bin
 # checkout builds its own instead of running another one's code.
 STAMP  := .venv/ready-$(shell pwd | cksum | cut -d' ' -f1)
 
-.PHONY: help setup native serve demo test spark plain check bench soak fuzz lock clean
+.PHONY: help setup native packages serve demo test spark plain check bench soak fuzz lock clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -36,9 +36,8 @@ serve: setup  ## run a broker; options in ARGS, e.g. ARGS="--data /tmp/onemq"
 demo: $(STAMP)  ## an evening in a shop: a broker, services, kills, Spark, and books that balance; options in ARGS
 	@if home=$$(scripts/java); then export JAVA_HOME="$$home"; fi; $(BIN)/python examples/demo $(ARGS)
 
-test: check  ## check, all tests but the long ones, and the simulation over SEEDS=2000 seeds
-	@scripts/system-packages
-	@scripts/node-client
+test:   ## check, all tests but the long ones, and the simulation over SEEDS=2000 seeds
+	@$(MAKE) --no-print-directory -j 3 native check packages
 	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && BIN=$(BIN) SEEDS=$(SEEDS) JOBS=$(JOBS) scripts/test
 
 spark: setup  ## all tests with Spark: pipelines, the page about them, the demo, and kills on a cluster; ten minutes
@@ -47,7 +46,11 @@ spark: setup  ## all tests with Spark: pipelines, the page about them, the demo,
 plain: setup  ## the unit tests with all modules as plain Python
 	ONEMQ_PLAIN=1 $(BIN)/python -m pytest -n $(JOBS) tests/unit
 
-check: setup  ## lint and strict types
+packages:
+	@scripts/system-packages
+	@scripts/node-client
+
+check: $(STAMP)  ## lint and strict types
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict src
 
