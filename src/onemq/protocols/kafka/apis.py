@@ -1,17 +1,11 @@
 """The table of APIs: which versions are served, and by whom. ApiVersions and docs/protocols/kafka.md come from it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
 
-from onemq.errors import OneMQError
 from onemq.protocols.kafka.admin.access import create_acls, delete_acls, describe_acls
 from onemq.protocols.kafka.admin.configs import alter_configs, describe_configs, incremental_alter_configs
 from onemq.protocols.kafka.admin.log_dirs import describe_log_dirs
 from onemq.protocols.kafka.admin.reassignments import list_partition_reassignments
 from onemq.protocols.kafka.admin.topics import create_partitions, create_topics, delete_topics
-from onemq.protocols.kafka.call import Call
-from onemq.protocols.kafka.errors import code_of
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.api import api as _api
 from onemq.protocols.kafka.handlers.api_versions import api_versions
@@ -40,9 +34,9 @@ from onemq.protocols.kafka.handlers.transactions import (
     end_txn,
     txn_offset_commit,
 )
-from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from onemq.protocols.kafka.schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -52,8 +46,6 @@ from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from onemq.protocols.kafka.schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.create_acls import CreateAclsRequest, CreateAclsResponse
 from onemq.protocols.kafka.schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from onemq.protocols.kafka.schemas.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -65,9 +57,8 @@ from onemq.protocols.kafka.schemas.describe_acls import DescribeAclsRequest, Des
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from onemq.protocols.kafka.schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from onemq.protocols.kafka.schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from onemq.protocols.kafka.schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -80,21 +71,20 @@ from onemq.protocols.kafka.schemas.end_txn import EndTxnRequest, EndTxnResponse
 from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
-from onemq.protocols.kafka.schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from onemq.protocols.kafka.schemas.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from onemq.protocols.kafka.schemas.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupResponse
 from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest, ListGroupsResponse
 from onemq.protocols.kafka.schemas.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from onemq.protocols.kafka.schemas.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
