@@ -220,6 +220,7 @@ def test_a_partition_that_is_not_there_is_not_found(log: Log, topic: int, partit
         lambda: log.bounds(topic, partition),
         lambda: log.read(topic, partition, 0, 1, print),
         lambda: log.offset_at(topic, partition, 0, print),
+        lambda: log.latest_before(topic, partition, 0),
         lambda: log.expired(topic, partition, 0, 0, None),
         lambda: log.stored_bytes(topic, partition),
         lambda: log.clean(topic, partition, lambda offset: True, print),
@@ -309,6 +310,16 @@ def test_the_offset_of_a_time_is_the_first_message_at_or_after_it(log: Log) -> N
     for number in range(60):
         assert offset_at(log, 1000 + number) == number
     assert offset_at(log, 1060) == 60
+
+
+def test_the_highest_time_before_an_offset_is_that_of_whole_batches_before_it(log: Log) -> None:
+    create(log, segment_bytes=700)
+    times_ms = [1000 + 37 * number % 50 for number in range(60)]
+    for number, time_ms in enumerate(times_ms):
+        put(log, b"a%d" % number, b"b", timestamp_ms=time_ms)
+    for offset in range(121):
+        expected = max(times_ms[: offset // 2], default=-1)
+        assert log.latest_before(TOPIC, 0, offset) == expected, offset
 
 
 def test_a_time_is_found_inside_a_batch(log: Log) -> None:
