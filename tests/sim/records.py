@@ -1,8 +1,8 @@
-"""What a partition stores, as it is."""
+"""What a partition stores, as those read it who read single messages."""
 
 from onemq.core.core import Core
 from onemq.core.topics import Topic
-from onemq.log.records import decode, walk
+from onemq.log.records import decode
 from onemq.message import Record
 
 
@@ -16,7 +16,7 @@ def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
         core.reading.batches(partition, offset, 1 << 16, chunks.append)
         if not chunks[0]:
             break
-        for position, header in walk(chunks[0]):
+        for position, header in core.reading.walk(partition, chunks[0]):
             found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
             offset = header.next_offset
     return found

@@ -62,7 +62,14 @@ def check_fetch(core: Core, topic: Topic, random: Random) -> None:
             found += [record for record in decode(data, position, header) if earlier <= record[0] < until]
         assert next_offset > place
         place = next_offset
-    assert found == (expected if filter is None else filter.select(expected))
+    selected = expected if filter is None else filter.select(expected)
+    assert list(map(_without_time, found)) == list(map(_without_time, selected))
+
+
+def _without_time(record: Record) -> tuple[object, ...]:
+    """Batches that are stored as they came have the times of their producers; to readers of single messages, times
+    that do not go back."""
+    return (record[0], *record[2:])
 
 
 def _visible(core: Core, topic: Topic, number: int) -> list[Record]:

@@ -292,6 +292,7 @@ def streams_of(core: Core) -> dict[str, Any]:
                 "deleted": _marked(deleted) if deleted is not None else [],
                 "groups": {group.name: _position(core, group) for group in topic.groups.values()},
                 "window": _window(stream),
+                "floor": topic.partitions[0].floor_ms,
             }
     return found
 

@@ -389,10 +389,11 @@ class World:
         if topic is None:
             return
         number = random.randrange(len(topic.partitions))
-        builder = BatchBuilder(0, self.now_ms)
+        time_ms = self.now_ms + random.choice([0, -1, -1_000, 10, -DAY_MS])
+        builder = BatchBuilder(0, time_ms)
         bodies = [self.body() for _ in range(random.randint(1, 10))]
         for body in bodies:
-            builder.add(self.now_ms, None, body, b"\x00")
+            builder.add(time_ms, None, body, b"\x00")
         if random.random() < 0.5:
             first = self.core.sending.append(topic, number, builder.seal()).offset
         else:
