@@ -2,7 +2,8 @@
 
 from onemq.core.core import Core
 from onemq.core.topics import Topic
-from onemq.log.records import decode
+from onemq.core.whole import Share
+from onemq.log.records import decode, walk
 from onemq.message import Record
 
 
@@ -20,6 +21,15 @@ def records_of(core: Core, topic: Topic, number: int) -> list[Record]:
             found += [each for each in decode(chunks[0], position, header) if each[0] >= partition.start]
             offset = header.next_offset
     return found
+
+
+def handed_of(share: Share) -> list[tuple[int, Record, int]]:
+    """What a receiver of whole batches finds in them: each of its messages once, in the order of offsets."""
+    counts = {offset: count for first, last, count in share.runs for offset in range(first, last + 1)}
+    decoded = [decode(share.batches, position, header) for position, header in walk(share.batches)]
+    records = [record for batch in decoded for record in batch if record[0] in counts]
+    assert [record[0] for record in records] == list(counts), "the batches hold something else than the runs say"
+    return [(share.number, record, counts[record[0]]) for record in records]
 
 
 def keeps_all(core: Core, topic_id: int) -> bool:

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from onemq.core.admission import NO_LIMIT
 from onemq.core.deadlines import Deadlines
+from onemq.core.fetching import fetch
 from onemq.core.group import Cursor, Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.lanes import Pick
@@ -17,8 +18,10 @@ from onemq.core.overtaking import read_lane
 from onemq.core.reading import Reading
 from onemq.core.screening import Screening, is_plain
 from onemq.core.stage import Stage
+from onemq.core.whole import Share, Whole, can_be_whole, part_of, runs_handed
 from onemq.errors import Corrupt
 from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.log.records import read_extent
 from onemq.message import Record
 
 Handed = tuple[int, Record, int]
@@ -35,6 +38,7 @@ class Receive:
 
     __slots__ = (
         "_bytes", "_measured", "allowance", "answered", "got", "group", "in_flight", "member", "most", "number", "then",
+        "whole",
     )  # fmt: skip
 
     def __init__(
@@ -51,9 +55,16 @@ class Receive:
         self.allowance: Callable[[], int] | None = None
         """Says how many it takes now, where that changes while it waits. Such a request is answered when it has
         `RECEIVE_BYTES_MAX`, too."""
+        self.whole: Whole | None = None
+        """What it wants and has got as whole batches, if it takes such."""
         self.got: list[Handed] = []
         self.answered = False
         self._measured = self._bytes = 0
+
+    @property
+    def served(self) -> bool:
+        """Whether it has got anything."""
+        return bool(self.got) or (self.whole is not None and bool(self.whole))
 
     def is_full(self) -> bool:
         """Whether no more is read for it, because of the size of what it has."""
@@ -114,10 +125,34 @@ class Receiving:
         request = Receive(group, member, most, then, number)
         request.in_flight = in_flight
         request.allowance = allowance
+        return self._begin(request, wait_until_ms)
+
+    def receive_whole(
+        self,
+        group: Group,
+        member: str,
+        allowance: Callable[[], int],
+        whole: Whole,
+        then: Callable[[list[Share]], None],
+        wait_until_ms: int | None = None,
+    ) -> Receive:
+        """The same for a receiver that takes whole batches: as many messages as `allowance` says when it is served."""
+        for number in whole.numbers:
+            self._groups.check_receiver(group, member, number)
+        self._stage.check()
+        if group.config.assign != "none" and member not in group.members:
+            self._groups.join(group, member, leased=False)
+        request = Receive(group, member, 0, lambda got: then(whole.shares(got)), None)
+        request.allowance = allowance
+        request.whole = whole
+        return self._begin(request, wait_until_ms)
+
+    def _begin(self, request: Receive, wait_until_ms: int | None) -> Receive:
+        group = request.group
         if group not in self._settling or wait_until_ms is None:
             self._settle_group(group)
             self._serve(request)
-        if request.got or (wait_until_ms is None and not self._busy(request)):
+        if request.served or (wait_until_ms is None and not self._busy(request)):
             self._answer(request)
         else:
             group.waiting[request] = None
@@ -183,7 +218,7 @@ class Receiving:
                 break
             request, _ = group.waiting.popitem(last=False)
             self._serve(request)
-            if request.got:
+            if request.served:
                 self._groups.hot[group] = None
                 request.finish()
             else:
@@ -207,7 +242,9 @@ class Receiving:
         cursors = request.group.cursors
         if request.number is not None:
             return [cursors[request.number]]
-        if len(cursors) == 1:
+        if request.whole is not None:
+            cursors = [cursors[number] for number in request.whole.numbers]
+        if len(cursors) <= 1:
             return cursors
         first = request.group.rotation = (request.group.rotation + 1) % len(cursors)
         return cursors[first:] + cursors[:first]
@@ -225,6 +262,9 @@ class Receiving:
         for cursor in self._cursors(request):
             while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
+            if request.whole is not None and can_be_whole(cursor):
+                self._hand_batches(request, request.whole, cursor)
+                continue
             while cursor.has_fresh and len(request.got) < request.most:
                 pick = None if cursor.partition.lanes is None else cursor.pick()
                 if not cursor.ahead:
@@ -387,6 +427,52 @@ class Receiving:
             if offset not in lost:
                 cursor.make_ready(offset)
         self._groups.dismiss(cursor.group, cursor.partition.number, lost)
+
+    def _hand_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> None:
+        """Hands out fresh messages as the batches that hold them."""
+        number = cursor.partition.number
+        handed = max((record[0] for each, record, _ in request.got if each == number), default=-1)
+        while cursor.has_fresh and len(request.got) < request.most and whole.bytes_left > 0:
+            try:
+                found = self._read_batches(request, whole, cursor)
+                if found is None:
+                    return
+                offset, data, next_offset = found
+                part = part_of(data, offset, next_offset, request.most - len(request.got), whole.strict)
+            except Corrupt as damage:
+                cursor.busy = False
+                self._pass_over(cursor, request, damage)
+                continue
+            if not part.offsets:
+                self._groups.pass_over(cursor, part.next_offset)
+                continue
+            if read_extent(data)[0] <= handed:
+                return  # one of those that are handed out again lies in the first batch: it must not be given twice
+            self._groups.deliver(cursor, request.member, part.next_offset, part.offsets)
+            while cursor.ahead and cursor.ahead[-1][0] < part.next_offset:
+                cursor.ahead.pop()
+            whole.add(number, data[: part.size], runs_handed(part.offsets, 1))
+            request.most -= len(part.offsets)
+
+    def _read_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> tuple[int, bytes, int] | None:
+        """The next batches of a cursor: (offset asked for, batches, next offset). None if they come later."""
+        offset, number = cursor.next, cursor.partition.number
+        found = whole.read.pop(number, None)
+        if found is not None and found[0] == offset:
+            return found
+        wanted = (request.most - len(request.got)) * _READ_BYTES_PER_MESSAGE
+        bytes_max = max(min(wanted, whole.bytes_left, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
+        cursor.busy, at_once = True, True
+
+        def arrived(data: bytes, next_offset: int) -> None:
+            cursor.busy = False
+            whole.read[number] = (offset, data, next_offset)
+            if not at_once and self._groups.has(cursor.group):
+                self._groups.hot[cursor.group] = None
+
+        fetch(self._reading, cursor.partition, offset, bytes_max, arrived)
+        at_once = False
+        return whole.read.pop(number, None)
 
     def _hand_fresh(self, request: Receive, cursor: Cursor, pick: Pick | None) -> None:
         ahead = cursor.ahead
