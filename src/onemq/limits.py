@@ -227,3 +227,17 @@ KAFKA_REGEX_CHARACTERS_MAX = 1_000
 """An expression for the names of topics."""
 KAFKA_REMARK_BYTES_MAX = 4 * KIB
 """What a client says of an offset when it commits it."""
+# Share groups of Kafka's clients.
+SHARE_MEMBERS_MAX = 1_000
+"""Members of a share group."""
+SHARE_SESSIONS_MAX = 10_000
+"""Share sessions of all members together."""
+SHARE_IN_FLIGHT_MAX = 20_000
+"""Messages of a topic that a member may have acquired; it gets no more before it has acknowledged some. The last batch
+is given whole, so that there may be more."""
+SHARE_SETTLED_MAX = 1_000_000
+"""Messages of a partition that one request may acknowledge."""
+PROFILES_MAX = 10_000
+"""Names of groups that a protocol keeps settings for."""
+PROFILE_BYTES_MAX = 4 * KIB
+"""What it keeps for one of them."""

@@ -24,6 +24,7 @@ def fingerprint(core: Core) -> dict[str, Any]:
         "halves": _halves(core),
         "series": {id: each.row() for _, id in core.schedule.timers() if (each := core.schedule.series(id))},
         "owners": msgspec.msgpack.decode(msgspec.msgpack.encode(core.owners.dump())),
+        "profiles": dict(core.profiles.dump()),  # type: ignore[call-overload]
         "once": msgspec.msgpack.decode(msgspec.msgpack.encode(core.sent_once.dump())),
     }
 

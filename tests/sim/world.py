@@ -26,6 +26,7 @@ from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.soon import Soon
 from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
+from onemq.core.whole import Share, Whole
 from onemq.errors import DiskFull, OneMQError
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
@@ -39,6 +40,7 @@ from tests.sim.handed import Handed
 from tests.sim.handout import HandOutChecks, any_attributes, any_headers, any_settings
 from tests.sim.marks import MarkCalls
 from tests.sim.owned import OwnedCalls
+from tests.sim.records import handed_of
 from tests.sim.repeats import RepeatCalls
 from tests.sim.search import check_fetch, check_search
 from tests.sim.staged import StagedCalls, is_staged
@@ -437,6 +439,8 @@ class World:
             settings = {"policy": entry, "dead_topic": dead, "lease_ms": lease_ms} | any_settings(random)
             self.core.create_group(topic.name, name, FIRST, **settings)
         elif random.random() < 0.1:
+            self.core.profiles.set(name, random.choice([{}, {"start": "first"}, {"start": "last", "most": "5"}]))
+        elif random.random() < 0.1:
             self.core.groups.delete(topic.groups[name])
         elif random.random() < 0.2:
             number = random.randrange(len(topic.partitions))
@@ -467,10 +471,25 @@ class World:
         if group is not None:
             wait = self.random.choice([None, self.now_ms + 2_000])
             member, most = self.random.choice("mno"), self.random.randint(1, 20)
+            if self.random.random() < 0.3:
+                self.receive_whole(group, member, most, wait)
+                return
             allowance = self.random.choice([None, lambda: self.random.randint(0, most)])
             self.core.receiving.receive(
                 group, member, most, lambda got: self.got(group, got), wait, allowance=allowance
             )
+
+    def receive_whole(self, group: Group, member: str, most: int, wait: int | None) -> None:
+        random = self.random
+        numbers = random.sample(range(len(group.cursors)), random.randint(1, len(group.cursors)))
+        whole = Whole(numbers, random.choice([1, 500, 1 << 20]), strict=random.random() < 0.5)
+
+        def got(shares: list[Share]) -> None:
+            handed = [each for share in shares for each in handed_of(share)]
+            assert not whole.strict or len(handed) <= most, "more than was asked for"
+            self.got(group, handed)
+
+        self.core.receiving.receive_whole(group, member, lambda: random.randint(0, most), whole, got, wait)
 
     def got(self, group: Group, handed: list[Any]) -> None:
         self.handed.look()

@@ -18,6 +18,7 @@ from onemq.core.keyspace import Keyspace
 from onemq.core.owners import Owners
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
+from onemq.core.profiles import Profiles
 from onemq.core.ranking import Ranking
 from onemq.core.readers import Readers
 from onemq.core.reading import Reading
@@ -110,6 +111,7 @@ class Core:
         self.traces = Traces(log, self.topics, self.reading, self.scans, self.searching, self.dead_letters)
         self.keys = Keyspace(stage.entries)
         self.ranking = Ranking(stage, self.topics)
+        self.profiles = Profiles(stage)
         self.sending.on_rank = self.ranking.rank
         self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
         self.dead_letters.delete = self.streams.delete_at
@@ -126,7 +128,7 @@ class Core:
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
-            self.sent_once, self.ranking, self.owners,
+            self.sent_once, self.ranking, self.owners, self.profiles,
         )  # fmt: skip
         self._appliers: dict[int, Callable[[Any], object]] = {}
         for part in self._parts:

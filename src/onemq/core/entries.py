@@ -20,6 +20,7 @@ belong to the keyspace (core/keyspace/entries.py). Stream ids take 16 bytes.
     JOIN             group, member, leased, attributes or nil
     LEAVE            group, member, now, reason         gives its deliveries back
     MARK             group, partition, offset, remark or nil     forgets what was in flight
+    PROFILE          name of groups, texts: key -> value          nothing is kept if there are none
     DELIVER          group, partition, member, now, next offset, runs
     HAND             group, partition, member, since, offsets, added to the count
     ACKNOWLEDGE      group, partition, runs
@@ -79,6 +80,7 @@ MOVE = 14
 JOIN = 15
 LEAVE = 16
 MARK = 17
+PROFILE = 18
 DELIVER = 20
 HAND = 21
 ACKNOWLEDGE = 22
