@@ -37,6 +37,11 @@ from onemq.protocols.kafka.handlers.transactions import (
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from onemq.protocols.kafka.schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from onemq.protocols.kafka.schema import Message
+from onemq.protocols.kafka.schemas.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -70,6 +75,15 @@ from onemq.protocols.kafka.schemas.describe_transactions import (
 from onemq.protocols.kafka.schemas.end_txn import EndTxnRequest, EndTxnResponse
 from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from onemq.protocols.kafka.schemas.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
+from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from onemq.protocols.kafka.schemas.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from onemq.protocols.kafka.schemas.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -94,8 +108,87 @@ from onemq.protocols.kafka.schemas.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from onemq.protocols.kafka.schemas.produce import ProduceRequest, ProduceResponse
+from onemq.protocols.kafka.schemas.share_acknowledge import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+)
+from onemq.protocols.kafka.schemas.share_fetch import (
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from onemq.protocols.kafka.schemas.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from onemq.protocols.kafka.schemas.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 from onemq.protocols.kafka.schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from onemq.protocols.kafka.sharing.describing import (
+    alter_share_group_offsets,
+    delete_share_group_offsets,
+    describe_share_group_offsets,
+    share_group_describe,
+)
+from onemq.protocols.kafka.sharing.handlers import share_acknowledge, share_fetch, share_group_heartbeat
+
+R = TypeVar("R", bound=Message)
+A = TypeVar("A", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API as it is served."""
+
+    key: int
+    name: str
+    request: type[Message]
+    response: type[Message]
+    first: int
+    last: int
+    """The versions served, both included."""
+    handler: Callable[[Call[Any]], Message | None]
+    refuse: Callable[[Any, OneMQError], Message] | None
+    """Makes the answer to a request that failed as a whole, where a code at the top of it does not say it."""
+    shown_first: int
+    """The lowest version that clients are told of."""
+
+    def refusal(self, request: Message, error: OneMQError) -> Message:
+        """The answer to a request that failed as a whole. Raises the error again if there is none."""
+        if self.refuse is not None and not error.closes:
+            return self.refuse(request, error)
+        fields = self.response.__struct_fields__
+        if error.closes or "error_code" not in fields:
+            raise error
+        text = {"error_message": error.text} if "error_message" in fields else {}
+        return self.response(error_code=code_of(error), **text)
+
+
+def _api(
+    request: type[R],
+    response: type[A],
+    handler: Callable[[Call[R]], A | None],
+    *,
+    last: int | None = None,
+    refuse: Callable[[R, OneMQError], A] | None = None,
+    shown_first: int | None = None,
+) -> Api:
+    """Served in all versions that the schema knows, up to `last` if that is given."""
+    first, schema_last = request.versions[0], request.versions[-1]
+    return Api(
+        request.api_key,
+        request.__name__.removesuffix("Request"),
+        request,
+        response,
+        first,
+        schema_last if last is None else last,
+        handler,
+        refuse,
+        first if shown_first is None else shown_first,
+    )
+
 
 APIS = (
     _api(ProduceRequest, ProduceResponse, produce, shown_first=0),
@@ -139,6 +232,13 @@ APIS = (
     _api(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, consumer_group_heartbeat),
     _api(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, consumer_group_describe),
     _api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, describe_topic_partitions),
+    _api(ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse, share_group_heartbeat),
+    _api(ShareGroupDescribeRequest, ShareGroupDescribeResponse, share_group_describe),
+    _api(ShareFetchRequest, ShareFetchResponse, share_fetch),
+    _api(ShareAcknowledgeRequest, ShareAcknowledgeResponse, share_acknowledge),
+    _api(DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse, describe_share_group_offsets),
+    _api(AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, alter_share_group_offsets),
+    _api(DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, delete_share_group_offsets),
 )
 """Sorted by key."""
 

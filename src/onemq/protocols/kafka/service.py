@@ -13,6 +13,7 @@ from onemq.protocols.kafka.groups.catalog import TopicCatalog
 from onemq.protocols.kafka.groups.coordinator import Coordinator
 from onemq.protocols.kafka.groups.waking import Waking
 from onemq.protocols.kafka.session import KafkaSession
+from onemq.protocols.kafka.sharing.sharing import Sharing
 from onemq.protocols.kafka.topics import KafkaTopics
 
 
@@ -41,6 +42,8 @@ class KafkaService:
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
         self.groups = Coordinator(Waking(core).alarms, TopicCatalog(core, self.topics))
         self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
+        self.groups = Coordinator(Waking(core).alarms)
+        self.sharing = Sharing(core, self.topics)
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()
         self.sessions: dict[int, KafkaSession] = {}

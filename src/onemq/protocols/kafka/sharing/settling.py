@@ -1,0 +1,96 @@
+"""Settling: what becomes of acquired messages, as their member says in an acknowledgement.
+
+    0  gap      there is no message at this offset      acknowledged
+    1  accept   it is done                              acknowledged
+    2  release  it is to be tried again                 failed: again after the group's policy, or a dead letter
+    3  reject   nobody can deal with it                 a dead letter
+    4  renew    it takes longer                         its lock begins anew
+
+What is said of one partition in one request happens as a whole or, if any of it is not the member's, not at all.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from onemq.core.core import Core
+from onemq.core.group import Cursor, Group
+from onemq.limits import SHARE_SETTLED_MAX
+from onemq.protocols.kafka.errors import ErrorCode, Refused
+
+GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
+RELEASED = "released by its consumer"
+REJECTED = "rejected by its consumer"
+
+
+class AcknowledgementBatch(Protocol):
+    """Offsets from a first to a last one, and one type for all of them or one for each."""
+
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    @property
+    def acknowledge_types(self) -> list[int]: ...
+
+
+class Settlement:
+    """What a member says of messages of one partition."""
+
+    def __init__(self, batches: Sequence[AcknowledgementBatch], renewing: bool) -> None:
+        """Raises INVALID_REQUEST for what makes no sense, whatever the messages are."""
+        self.renewing = renewing
+        """Whether the request says that there are renewals in it."""
+        self.offsets: dict[int, list[int]] = {}
+        """By type, ascending."""
+        end = count = 0
+        for batch in batches:
+            if not end <= batch.first_offset <= batch.last_offset:
+                raise _invalid(f"the offsets {batch.first_offset} to {batch.last_offset} are not in order")
+            end = batch.last_offset + 1
+            count += end - batch.first_offset
+            if count > SHARE_SETTLED_MAX:
+                raise _invalid(f"a request settles {SHARE_SETTLED_MAX} messages of a partition at most")
+            self._add(range(batch.first_offset, end), batch.acknowledge_types)
+
+    def _add(self, offsets: range, types: list[int]) -> None:
+        if len(types) not in (1, len(offsets)):
+            raise _invalid(f"{len(types)} types for {len(offsets)} offsets")
+        for each in set(types):
+            if not GAP <= each <= (RENEW if self.renewing else REJECT):
+                raise _invalid(f"{each} is no type of acknowledgement here")
+        if len(types) == 1:
+            self.offsets.setdefault(types[0], []).extend(offsets)
+            return
+        for offset, each in zip(offsets, types, strict=True):
+            self.offsets.setdefault(each, []).append(offset)
+
+    def carry_out(self, core: Core, group: Group, number: int, member: str) -> None:
+        """Raises INVALID_RECORD_STATE, and does nothing, if any of the messages is not the member's."""
+        cursor = core.groups.cursor(group, number)
+        known = {each: self._known(cursor, offsets, member) for each, offsets in self.offsets.items()}
+        core.stage.check()
+        done = sorted(known.get(GAP, []) + known.get(ACCEPT, []))
+        if done:
+            core.groups.acknowledge_known(group, number, done)
+        if known.get(RENEW):
+            core.groups.extend(group, number, known[RENEW])
+        for offset in known.get(REJECT, ()):
+            core.groups.reject(group, number, offset, REJECTED)
+        if known.get(RELEASE):
+            core.groups.fail(group, number, known[RELEASE], RELEASED)
+
+    def _known(self, cursor: Cursor, offsets: list[int], member: str) -> list[int]:
+        """Those that are still there; what retention has taken is done."""
+        start = cursor.partition.start
+        if offsets[0] < start:
+            offsets = [offset for offset in offsets if offset >= start]
+        for delivery in set(map(cursor.unacknowledged.get, offsets)):
+            if delivery is None or delivery.member is None or delivery.member.name != member:
+                place = f"{cursor.group.topic.name}-{cursor.partition.number}"
+                text = f"the member has not acquired all of these messages of {place}, or no longer"
+                raise Refused(ErrorCode.INVALID_RECORD_STATE, text)
+        return offsets
+
+
+def _invalid(text: str) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, text)
