@@ -59,11 +59,19 @@ from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, Del
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from onemq.protocols.kafka.schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from onemq.protocols.kafka.schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from onemq.protocols.kafka.schemas.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from onemq.protocols.kafka.schemas.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from onemq.protocols.kafka.schemas.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from onemq.protocols.kafka.schemas.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+)
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -75,15 +83,6 @@ from onemq.protocols.kafka.schemas.describe_transactions import (
 from onemq.protocols.kafka.schemas.end_txn import EndTxnRequest, EndTxnResponse
 from onemq.protocols.kafka.schemas.fetch import FetchRequest, FetchResponse
 from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from onemq.protocols.kafka.schemas.delete_share_group_offsets import (
-    DeleteShareGroupOffsetsRequest,
-    DeleteShareGroupOffsetsResponse,
-)
-from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from onemq.protocols.kafka.schemas.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
-)
 from onemq.protocols.kafka.schemas.heartbeat import HeartbeatRequest, HeartbeatResponse
 from onemq.protocols.kafka.schemas.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
