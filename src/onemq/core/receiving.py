@@ -18,7 +18,7 @@ from onemq.core.overtaking import read_lane
 from onemq.core.reading import Reading
 from onemq.core.screening import Screening, is_plain
 from onemq.core.stage import Stage
-from onemq.core.whole import Share, Whole, can_be_whole, part_of, runs_handed
+from onemq.core.whole import Share, Whole, can_be_whole, may_expire, part_of, runs_handed
 from onemq.errors import Corrupt
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.records import read_extent
@@ -262,8 +262,7 @@ class Receiving:
         for cursor in self._cursors(request):
             while cursor.has_ready() and len(request.got) < request.most:
                 self._hand_again(request, cursor)
-            if request.whole is not None and can_be_whole(cursor):
-                self._hand_batches(request, request.whole, cursor)
+            if request.whole is not None and self._hand_batches(request, request.whole, cursor):
                 continue
             while cursor.has_fresh and len(request.got) < request.most:
                 pick = None if cursor.partition.lanes is None else cursor.pick()
@@ -428,15 +427,20 @@ class Receiving:
                 cursor.make_ready(offset)
         self._groups.dismiss(cursor.group, cursor.partition.number, lost)
 
-    def _hand_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> None:
-        """Hands out fresh messages as the batches that hold them."""
+    def _hand_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> bool:
+        """Hands out fresh messages as the batches that hold them. Returns whether that was all; else the next ones
+        must be looked at one by one."""
+        if not can_be_whole(cursor):
+            return False
         number = cursor.partition.number
         handed = max((record[0] for each, record, _ in request.got if each == number), default=-1)
         while cursor.has_fresh and len(request.got) < request.most and whole.bytes_left > 0:
             try:
                 found = self._read_batches(request, whole, cursor)
                 if found is None:
-                    return
+                    return True
+                if may_expire(cursor, found[1]):
+                    return False
                 offset, data, next_offset = found
                 part = part_of(data, offset, next_offset, request.most - len(request.got), whole.strict)
             except Corrupt as damage:
@@ -447,12 +451,13 @@ class Receiving:
                 self._groups.pass_over(cursor, part.next_offset)
                 continue
             if read_extent(data)[0] <= handed:
-                return  # one of those that are handed out again lies in the first batch: it must not be given twice
+                return True  # one of those that come again lies in the first batch, and must not be given twice
             self._groups.deliver(cursor, request.member, part.next_offset, part.offsets)
             while cursor.ahead and cursor.ahead[-1][0] < part.next_offset:
                 cursor.ahead.pop()
             whole.add(number, data[: part.size], runs_handed(part.offsets, 1))
             request.most -= len(part.offsets)
+        return True
 
     def _read_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> tuple[int, bytes, int] | None:
         """The next batches of a cursor: (offset asked for, batches, next offset). None if they come later."""

@@ -9,6 +9,7 @@ times.
 from typing import NamedTuple
 
 from onemq.core.entries import runs_of
+from onemq.core.expiry import EXPIRES_MARK
 from onemq.core.group import Cursor
 from onemq.core.reading import decode_batch
 from onemq.errors import Corrupt
@@ -76,9 +77,15 @@ class Whole:
 
 def can_be_whole(cursor: Cursor) -> bool:
     """Whether a group hands out fresh messages of a partition without looking at each."""
-    group, partition = cursor.group, cursor.partition
+    group = cursor.group
     looked_at = group.admission is not None or group.topic.config.expires_ms is not None
-    return not looked_at and partition.lanes is None and cursor.next >= partition.expiring_end
+    return not looked_at and cursor.partition.lanes is None
+
+
+def may_expire(cursor: Cursor, data: bytes) -> bool:
+    """Whether some messages of batches that were read may say themselves when they expire. What is compressed is not
+    looked into."""
+    return cursor.next < cursor.partition.expiring_end and data.find(EXPIRES_MARK) >= 0
 
 
 def part_of(data: bytes, offset: int, next_offset: int, most: int, strict: bool) -> Part:

@@ -1,6 +1,7 @@
 """Receiving whole batches: what is given as it is stored, what is sealed anew, and who gets which offsets."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -41,9 +42,9 @@ def bodies(share: Share) -> list[bytes | None]:
     return [record[3] for record in records if record[0] in own]
 
 
-def send_batch(broker: Broker, *values: bytes) -> bytes:
+def send_batch(broker: Broker, *values: bytes, headers: Any = ()) -> bytes:
     """Sends a batch that a producer sealed, and gives its bytes."""
-    batch = sealed(*values)
+    batch = sealed(*values, headers=headers)
     with broker.turn() as core:
         core.sending.send_batch(core.topics.get("t"), 0, batch)
     return batch
@@ -177,6 +178,17 @@ def test_expired_messages_are_passed_over(broker: Broker) -> None:
     broker.pass_ms(2 * MINUTE_MS)
     broker.send(b"new")
     assert [bodies(share) for share in take(broker, group)] == [[b"new"]]
+
+
+def test_messages_that_say_when_they_expire_are_looked_at(broker: Broker, group: Group) -> None:
+    for body, expires_ms in ((b"old", broker.now_ms + 1), (b"new", broker.now_ms + 2 * MINUTE_MS)):
+        send_batch(broker, body, headers=[(b"_exp", b"%d" % expires_ms)])
+    batch = send_batch(broker, b"plain")
+    broker.pass_ms(MINUTE_MS)
+    (share,) = take(broker, group, most=1)
+    assert (share.runs, bodies(share)) == ([(1, 1, 1)], [b"new"])
+    (share,) = take(broker, group)
+    assert share.batches[61:] == batch[61:]
 
 
 def test_deleted_messages_are_left_out(broker: Broker, group: Group) -> None:
