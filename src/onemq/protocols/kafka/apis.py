@@ -37,7 +37,6 @@ from onemq.protocols.kafka.handlers.transactions import (
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from onemq.protocols.kafka.schemas.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from onemq.protocols.kafka.schema import Message
 from onemq.protocols.kafka.schemas.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
@@ -57,12 +56,12 @@ from onemq.protocols.kafka.schemas.create_topics import CreateTopicsRequest, Cre
 from onemq.protocols.kafka.schemas.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
-from onemq.protocols.kafka.schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from onemq.protocols.kafka.schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from onemq.protocols.kafka.schemas.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsResponse,
 )
+from onemq.protocols.kafka.schemas.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from onemq.protocols.kafka.schemas.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -132,62 +131,6 @@ from onemq.protocols.kafka.sharing.describing import (
     share_group_describe,
 )
 from onemq.protocols.kafka.sharing.handlers import share_acknowledge, share_fetch, share_group_heartbeat
-
-R = TypeVar("R", bound=Message)
-A = TypeVar("A", bound=Message)
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """One API as it is served."""
-
-    key: int
-    name: str
-    request: type[Message]
-    response: type[Message]
-    first: int
-    last: int
-    """The versions served, both included."""
-    handler: Callable[[Call[Any]], Message | None]
-    refuse: Callable[[Any, OneMQError], Message] | None
-    """Makes the answer to a request that failed as a whole, where a code at the top of it does not say it."""
-    shown_first: int
-    """The lowest version that clients are told of."""
-
-    def refusal(self, request: Message, error: OneMQError) -> Message:
-        """The answer to a request that failed as a whole. Raises the error again if there is none."""
-        if self.refuse is not None and not error.closes:
-            return self.refuse(request, error)
-        fields = self.response.__struct_fields__
-        if error.closes or "error_code" not in fields:
-            raise error
-        text = {"error_message": error.text} if "error_message" in fields else {}
-        return self.response(error_code=code_of(error), **text)
-
-
-def _api(
-    request: type[R],
-    response: type[A],
-    handler: Callable[[Call[R]], A | None],
-    *,
-    last: int | None = None,
-    refuse: Callable[[R, OneMQError], A] | None = None,
-    shown_first: int | None = None,
-) -> Api:
-    """Served in all versions that the schema knows, up to `last` if that is given."""
-    first, schema_last = request.versions[0], request.versions[-1]
-    return Api(
-        request.api_key,
-        request.__name__.removesuffix("Request"),
-        request,
-        response,
-        first,
-        schema_last if last is None else last,
-        handler,
-        refuse,
-        first if shown_first is None else shown_first,
-    )
-
 
 APIS = (
     _api(ProduceRequest, ProduceResponse, produce, shown_first=0),

@@ -42,7 +42,6 @@ class KafkaService:
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)
         self.groups = Coordinator(Waking(core).alarms, TopicCatalog(core, self.topics))
         self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
-        self.groups = Coordinator(Waking(core).alarms)
         self.sharing = Sharing(core, self.topics)
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()
