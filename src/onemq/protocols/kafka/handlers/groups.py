@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 GROUP_NOT_FOUND_SINCE = 6
 CLASSIC = "classic"
+SHARE = "share"
 
 
 def list_groups(call: Call[ListGroupsRequest]) -> ListGroupsResponse:
@@ -50,10 +51,13 @@ def _all(service: "KafkaService") -> list[ListedGroup]:
         name: ListedGroup(name, group.protocol_type or "", group.state, group.type)
         for name, group in service.groups.groups.items()
     }
+    for name in service.sharing.members.groups.keys() - listed.keys():
+        listed[name] = ListedGroup(name, SHARE, State.STABLE, SHARE)
     for topic in service.topics.all():
         for name, group in topic.groups.items():
             if name not in listed:
-                listed[name] = ListedGroup(name, "", State.EMPTY, CLASSIC)
+                shared = service.sharing.settings.is_known(name)
+                listed[name] = ListedGroup(name, SHARE if shared else "", State.EMPTY, SHARE if shared else CLASSIC)
             if _is_in_use(group) and name not in service.groups.groups:
                 listed[name].group_state = State.STABLE
     return list(listed.values())
@@ -117,11 +121,14 @@ def delete_groups(call: Call[DeleteGroupsRequest]) -> DeleteGroupsResponse:
 
 def _delete(service: "KafkaService", name: str) -> DeletableGroupResult:
     groups = groups_of(service, name)
-    if service.groups.is_busy(name) or any(_is_in_use(each) for each in groups):
+    busy = service.groups.is_busy(name) or service.sharing.has_members(name)
+    if busy or any(_is_in_use(each) for each in groups):
         return DeletableGroupResult(name, ErrorCode.NON_EMPTY_GROUP, f"the group {name!r} has members")
-    if not service.groups.forget(name) and not groups:
+    known = service.groups.forget(name) or service.sharing.settings.is_known(name)
+    if not known and not groups:
         return DeletableGroupResult(name, ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {name!r}")
     try:
+        service.sharing.settings.forget(name)
         for group in groups:
             service.core.groups.delete(group)
             service.core.keys.topic_changed(group.topic.name.encode())

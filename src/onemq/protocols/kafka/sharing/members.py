@@ -131,7 +131,7 @@ class ShareMembers:
             if len(group.members) >= SHARE_MEMBERS_MAX:
                 text = f"a share group has {SHARE_MEMBERS_MAX} members at most"
                 raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
-            self._core.stage.check()
+            self._settings.reserve(beat.group)
             member = group.members[beat.member] = ShareMember(beat.member, client)
             member.seen_ms = self._core.stage.now_ms
             self.groups[beat.group] = group

@@ -35,6 +35,8 @@ DEFAULTS = {
 }
 """As in Kafka. The level of isolation makes no difference: nobody sees what is not committed."""
 
+_KIND = "group.type"
+_SHARE = "share"
 _DELIVERIES_MAX = 10_000
 _DURATION = re.compile(r"by_duration:P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.\d+)?S)?)?")
 _UNITS_MS = (86_400_000, 3_600_000, 60_000, 1_000)
@@ -45,6 +47,19 @@ class ShareSettings:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+
+    def reserve(self, group: str) -> None:
+        """The name is that of a share group from now on."""
+        if not self.is_known(group):
+            self._core.profiles.set(group, {**self._core.profiles.get(group), _KIND: _SHARE})
+
+    def is_known(self, group: str) -> bool:
+        """Whether the name is that of a share group."""
+        return self._core.profiles.get(group).get(_KIND) == _SHARE
+
+    def forget(self, group: str) -> None:
+        """The group is deleted."""
+        self._core.profiles.set(group, {})
 
     def own(self, group: str) -> dict[str, str]:
         """Those that were set."""

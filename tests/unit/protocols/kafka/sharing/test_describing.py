@@ -10,6 +10,8 @@ from onemq.protocols.kafka.operations import GROUP_OPERATIONS
 from onemq.protocols.kafka.schemas import alter_share_group_offsets as alter
 from onemq.protocols.kafka.schemas import delete_share_group_offsets as delete
 from onemq.protocols.kafka.schemas import describe_share_group_offsets as describe
+from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest
+from onemq.protocols.kafka.schemas.list_groups import ListGroupsRequest
 from onemq.protocols.kafka.schemas.share_group_describe import ShareGroupDescribeRequest
 from onemq.protocols.kafka.schemas.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.unit.protocols.kafka.fakes import Client
@@ -61,6 +63,28 @@ def test_a_group_without_members_is_empty_and_one_without_anything_is_dead(clien
     known, unknown = client.ask(ShareGroupDescribeRequest(["g", "x"])).groups
     assert (known.error_code, known.group_state) == (0, "Empty")
     assert (unknown.error_code, unknown.group_state) == (ErrorCode.GROUP_ID_NOT_FOUND, "Dead")
+
+
+def listed(client: Client) -> list[tuple[str, str, str]]:
+    return sorted((row.group_id, row.group_type, row.group_state) for row in client.ask(ListGroupsRequest()).groups)
+
+
+def test_share_groups_are_listed_as_such(client: Client) -> None:
+    client.core.create_group("t", "other", FIRST)
+    client.ask(ShareGroupHeartbeatRequest("g", "m", 0, None, ["t"]))
+    client.ask(ShareGroupHeartbeatRequest("h", "m", 0, None, ["later"]))
+    assert listed(client) == [("g", "share", "Stable"), ("h", "share", "Stable"), ("other", "classic", "Empty")]
+    client.ask(ShareGroupHeartbeatRequest("g", "m", -1))
+    assert listed(client)[0] == ("g", "share", "Empty")
+
+
+def test_a_share_group_is_deleted_when_its_members_are_gone(client: Client) -> None:
+    client.ask(ShareGroupHeartbeatRequest("g", "m", 0, None, ["t"]))
+    assert [row.error_code for row in client.ask(DeleteGroupsRequest(["g"])).results] == [ErrorCode.NON_EMPTY_GROUP]
+    client.ask(ShareGroupHeartbeatRequest("g", "m", -1))
+    assert [row.error_code for row in client.ask(DeleteGroupsRequest(["g"])).results] == [0]
+    assert (listed(client), client.core.profiles.names()) == ([], [])
+    assert [row.error_code for row in client.ask(DeleteGroupsRequest(["g"])).results] == [ErrorCode.GROUP_ID_NOT_FOUND]
 
 
 def test_offsets_tell_what_is_done_and_what_is_left(client: Client) -> None:
