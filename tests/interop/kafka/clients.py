@@ -29,7 +29,9 @@ def confluent_producer(bootstrap: str, **settings: Any) -> Producer:
     return Producer({"bootstrap.servers": bootstrap} | quick | settings)
 
 
-def confluent_send(bootstrap: str, topic: str, messages: list[Sent], compression: str = "none", acks: str = "all") -> None:
+def confluent_send(
+    bootstrap: str, topic: str, messages: list[Sent], compression: str = "none", acks: str = "all"
+) -> None:
     failures: list[Any] = []
     producer = confluent_producer(bootstrap, **{"compression.type": compression, "acks": acks})
     for value, key, headers in messages:
@@ -121,7 +123,7 @@ def aio_read(bootstrap: str, topic: str, count: int, offset: int = 0) -> list[Se
             consumer.assign([place])
             consumer.seek(place, offset)
             while len(found) < count:
-                for each in await consumer.getmany(timeout_ms=200, max_records=count - len(found)):
+                for each in (await consumer.getmany(timeout_ms=200, max_records=count - len(found))).values():
                     found += [Sent(message.value, message.key, message.headers) for message in each]
         finally:
             await consumer.stop()

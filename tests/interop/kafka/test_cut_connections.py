@@ -1,0 +1,77 @@
+"""Idempotent producers whose connections are cut at any place: every message is there once, and in order."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from kafka import KafkaProducer
+
+from tests.interop.kafka.clients import SECONDS, confluent_producer, confluent_read
+from tests.interop.kafka.proxy import Proxy, proxy_to
+from tests.process import Serve, free_port
+
+COUNT = 3_000
+CUTS = 6
+BODIES = [b"%d " % number * 20 for number in range(COUNT)]
+
+
+@pytest.fixture
+def proxy(tmp_path: Any) -> Iterator[tuple[Proxy, str]]:
+    """Between clients and a broker that tells them to come to the proxy; and the broker's own address."""
+    port = free_port()
+    with proxy_to("127.0.0.1", port) as proxy:
+        options = ("--kafka", f"127.0.0.1:{port}", "--kafka-advertise", f"127.0.0.1:{proxy.port}")
+        with Serve(tmp_path / "data", *options) as serving:
+            serving.wait_until_serving()
+            proxy.cuts_left = CUTS
+            yield proxy, f"127.0.0.1:{proxy.port}"
+
+
+def check(proxy: Proxy, bootstrap: str, topic: str) -> None:
+    assert proxy.cut == CUTS
+    assert [each.value for each in confluent_read(bootstrap, topic, COUNT)] == BODIES
+
+
+def test_confluent_kafka(proxy: tuple[Proxy, str], topic: str) -> None:
+    cutting, bootstrap = proxy
+    failures: list[Any] = []
+    producer = confluent_producer(bootstrap, **{"enable.idempotence": True, "linger.ms": 2})
+    for body in BODIES:
+        producer.produce(topic, body, partition=0, on_delivery=lambda error, _: failures.append(error))
+        producer.poll(0)
+    assert producer.flush(SECONDS) == 0
+    assert failures == [None] * COUNT
+    check(cutting, bootstrap, topic)
+
+
+def test_kafka_python(proxy: tuple[Proxy, str], topic: str) -> None:
+    cutting, bootstrap = proxy
+    producer = KafkaProducer(
+        bootstrap_servers=bootstrap, enable_idempotence=True, linger_ms=2, retry_backoff_ms=20, reconnect_backoff_ms=20
+    )
+    sent = [producer.send(topic, body, partition=0) for body in BODIES]
+    producer.flush(SECONDS)
+    offsets = [each.get(SECONDS).offset for each in sent]
+    producer.close()
+    assert offsets == list(range(COUNT))
+    check(cutting, bootstrap, topic)
+
+
+def test_aiokafka(proxy: tuple[Proxy, str], topic: str) -> None:
+    cutting, bootstrap = proxy
+
+    async def send() -> list[int]:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap, enable_idempotence=True, linger_ms=2, retry_backoff_ms=20
+        )
+        await producer.start()
+        try:
+            sent = [await producer.send(topic, body, partition=0) for body in BODIES]
+            return [(await each).offset for each in sent]
+        finally:
+            await producer.stop()
+
+    assert asyncio.run(asyncio.wait_for(send(), SECONDS)) == list(range(COUNT))
+    check(cutting, bootstrap, topic)
