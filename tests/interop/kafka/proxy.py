@@ -22,6 +22,10 @@ class Proxy:
         self._others: dict[socket.socket, socket.socket] = {}
         self._stopping = False
         self._thread = threading.Thread(target=self._run)
+        self._clients: set[socket.socket] = set()
+        self._passed_bytes = 0
+        self._cut_at_bytes = 10_000
+        self._cut_answer = False
         self.cuts_left = 0
         """So many connections are still cut, at any place."""
         self.cut = 0
@@ -52,6 +56,7 @@ class Proxy:
     def _accept(self) -> None:
         client, _ = self._listener.accept()
         broker = socket.create_connection(self._target)
+        self._clients.add(client)
         for one, other in ((client, broker), (broker, client)):
             self._others[one] = other
             self._selector.register(one, selectors.EVENT_READ)
@@ -60,17 +65,28 @@ class Proxy:
         other, data = self._others[source], b""
         with suppress(OSError):
             data = source.recv(_CHUNK_BYTES)
-            if data and self.cuts_left and self._random.random() < 0.05:
+            self._passed_bytes += len(data)
+            if data and self._is_time_to_cut(source):
                 other.sendall(data[: self._random.randrange(len(data))])  # in the middle of whatever it was
                 data = b""
-                self.cuts_left -= 1
-                self.cut += 1
             other.sendall(data)
         if not data:
             for each in (source, other):
                 self._selector.unregister(each)
                 del self._others[each]
                 each.close()
+
+
+    def _is_time_to_cut(self, source: socket.socket) -> bool:
+        """After some ten thousand bytes: a request, or the answer to one that was passed on."""
+        is_answer = source not in self._clients
+        if not self.cuts_left or self._passed_bytes < self._cut_at_bytes or is_answer is not self._cut_answer:
+            return False
+        self._cut_at_bytes = self._passed_bytes + self._random.randrange(5_000, 40_000)
+        self._cut_answer = not self._cut_answer
+        self.cuts_left -= 1
+        self.cut += 1
+        return True
 
 
 @contextmanager

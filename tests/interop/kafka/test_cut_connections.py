@@ -17,16 +17,23 @@ CUTS = 6
 BODIES = [b"%d " % number * 20 for number in range(COUNT)]
 
 
-@pytest.fixture
-def proxy(tmp_path: Any) -> Iterator[tuple[Proxy, str]]:
-    """Between clients and a broker that tells them to come to the proxy; and the broker's own address."""
-    port = free_port()
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """Between clients and a broker that tells them to come to the proxy."""
+    tmp_path, port = tmp_path_factory.mktemp("proxied"), free_port()
     with proxy_to("127.0.0.1", port) as proxy:
-        options = ("--kafka", f"127.0.0.1:{port}", "--kafka-advertise", f"127.0.0.1:{proxy.port}")
-        with Serve(tmp_path / "data", *options) as serving:
+        settings = tmp_path / "onemq.toml"
+        settings.write_text(f'[kafka]\nadvertise = "127.0.0.1:{proxy.port}"\n')
+        with Serve(tmp_path / "data", "--config", str(settings), kafka_port=port) as serving:
             serving.wait_until_serving()
-            proxy.cuts_left = CUTS
-            yield proxy, f"127.0.0.1:{proxy.port}"
+            yield proxy
+
+
+@pytest.fixture
+def proxy(proxied: Proxy) -> tuple[Proxy, str]:
+    """It, about to cut; and its address."""
+    proxied.cuts_left, proxied.cut = CUTS, 0
+    return proxied, f"127.0.0.1:{proxied.port}"
 
 
 def check(proxy: Proxy, bootstrap: str, topic: str) -> None:
