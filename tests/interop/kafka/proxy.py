@@ -26,8 +26,7 @@ class Proxy:
         self._passed_bytes = 0
         self._cut_at_bytes = 10_000
         self._cut_answer = False
-        self.cuts_left = 0
-        """So many connections are still cut, at any place."""
+        self._cuts_left = 0
         self.cut = 0
 
     @property
@@ -37,6 +36,12 @@ class Proxy:
 
     def start(self) -> None:
         self._thread.start()
+
+    def cut_soon(self, count: int) -> None:
+        """So many connections are cut, the first when a client has begun."""
+        self._cut_at_bytes = self._passed_bytes + 20_000
+        self._cut_answer = False
+        self._cuts_left, self.cut = count, 0
 
     def stop(self) -> None:
         self._stopping = True
@@ -80,11 +85,11 @@ class Proxy:
     def _is_time_to_cut(self, source: socket.socket) -> bool:
         """After some ten thousand bytes: a request, or the answer to one that was passed on."""
         is_answer = source not in self._clients
-        if not self.cuts_left or self._passed_bytes < self._cut_at_bytes or is_answer is not self._cut_answer:
+        if not self._cuts_left or self._passed_bytes < self._cut_at_bytes or is_answer is not self._cut_answer:
             return False
         self._cut_at_bytes = self._passed_bytes + self._random.randrange(5_000, 40_000)
         self._cut_answer = not self._cut_answer
-        self.cuts_left -= 1
+        self._cuts_left -= 1
         self.cut += 1
         return True
 

@@ -32,7 +32,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
 @pytest.fixture
 def proxy(proxied: Proxy) -> tuple[Proxy, str]:
     """It, about to cut; and its address."""
-    proxied.cuts_left, proxied.cut = CUTS, 0
+    proxied.cut_soon(CUTS)
     return proxied, f"127.0.0.1:{proxied.port}"
 
 
