@@ -289,6 +289,9 @@ class ClassicGroup:
             self._complete_if_all_joined()
             return
         interrupted = [(each, each.syncing) for each in self.members.values() if each.syncing is not None]
+        if self.state is State.COMPLETING:
+            for member in self.members.values():
+                member.assignment = b""
         was_empty, self.state = self.state is State.EMPTY, State.PREPARING
         self._unsynced.clear()
         wait_ms = self._rebalance_timeout_ms()

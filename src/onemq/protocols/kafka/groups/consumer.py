@@ -76,6 +76,8 @@ class ConsumerMember:
         self.assigned: set[Place] = set()
         self.revoking: set[Place] = set()
         """What it must give up first, and may still have."""
+        self.since: dict[Place, int] = {}
+        """The epoch in which it got each of these."""
         self.is_short = False
         """Whether others have something that it is to get."""
         self.told: set[Place] | None = None
@@ -175,8 +177,15 @@ class ConsumerGroup:
         member = self.members.get(member_id)
         if member is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-        if epoch != member.epoch:
+        if epoch > member.epoch or (transactional and epoch != member.epoch):
             raise Refused(ErrorCode.STALE_MEMBER_EPOCH)
+
+    def is_stale(self, member_id: str, epoch: int, place: Place) -> bool:
+        """Whether a member has a partition only since a later epoch, or not at all (KIP-1251)."""
+        member = self.members[member_id]
+        if epoch == member.epoch:
+            return False
+        return place not in member.since or member.since[place] > epoch
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Whether somebody may ask how far it is. Raises `Refused`."""
@@ -358,6 +367,7 @@ class ConsumerGroup:
             self._owners.update(dict.fromkeys(member.assigned, member))
             if member.epoch != self.epoch:
                 member.last_epoch, member.epoch = member.epoch, self.epoch
+            member.since = {place: member.since.get(place, self.epoch) for place in member.assigned}
         if member.assigned != before:
             self.on_change(self)
 

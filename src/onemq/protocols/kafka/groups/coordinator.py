@@ -1,6 +1,6 @@
 """The coordinator: all groups whose members Kafka clients are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from uuid import uuid4
 
@@ -25,6 +25,8 @@ from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
 )
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
+OWN_IDS_SINCE = 1
+"""From this version of ConsumerGroupHeartbeat on, members make up their own ids."""
 EPOCHS_SINCE = 9
 """From this version on, OffsetCommit knows consumer groups, and groups that are not there."""
 LiveGroup = ClassicGroup | ConsumerGroup
@@ -80,11 +82,13 @@ class Coordinator:
     # Consumer groups
 
     def consume(
-        self, request: ConsumerGroupHeartbeatRequest, client_id: str, host: str
+        self, request: ConsumerGroupHeartbeatRequest, version: int, client_id: str, host: str
     ) -> ConsumerGroupHeartbeatResponse:
         """A member of a consumer group joins, shows that it lives, or leaves. Raises `Refused`."""
+        if not request.group_id:
+            raise Refused(ErrorCode.INVALID_REQUEST, "a group has a name")
         if not request.member_id:
-            if request.member_epoch != JOINS:
+            if request.member_epoch != JOINS or version >= OWN_IDS_SINCE:
                 raise Refused(ErrorCode.INVALID_REQUEST, "a member has an id")
             request.member_id = self._new_id()
         return self._consumers(request).heartbeat(request, client_id, host)
@@ -119,14 +123,21 @@ class Coordinator:
         group = self.groups.get(group_id)
         try:
             if group is not None:
+                group.check_commit(member_id, instance_id, generation, transactional)
                 if isinstance(group, ConsumerGroup) and group.members and not transactional and version < EPOCHS_SINCE:
                     return ErrorCode.UNSUPPORTED_VERSION
-                group.check_commit(member_id, instance_id, generation, transactional)
             elif generation >= 0:
                 return ErrorCode.GROUP_ID_NOT_FOUND if version >= EPOCHS_SINCE else ErrorCode.ILLEGAL_GENERATION
         except Refused as refused:
             return refused.error
         return ErrorCode.NONE
+
+    def stale(self, group_id: str, member_id: str, epoch: int, topic: int, numbers: Iterable[int]) -> set[int]:
+        """The partitions that a member must not commit, since it got them in a later epoch."""
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup) or not group.members:
+            return set()
+        return {number for number in numbers if group.is_stale(member_id, epoch, (topic, number))}
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
         """Whether somebody may ask how far the group is."""

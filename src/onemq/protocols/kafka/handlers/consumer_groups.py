@@ -27,7 +27,7 @@ _OF_THIS_PROTOCOL = 1
 
 def consumer_group_heartbeat(call: Call[ConsumerGroupHeartbeatRequest]) -> ConsumerGroupHeartbeatResponse:
     host = call.session.peer.address.rpartition(":")[0].strip("[]")
-    return call.service.groups.consume(call.request, call.client_id or "", f"/{host}")
+    return call.service.groups.consume(call.request, call.version, call.client_id or "", f"/{host}")
 
 
 def consumer_group_describe(call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:

@@ -108,7 +108,7 @@ def _described_live(group: ClassicGroup) -> DescribedGroup:
                 each.client_id,
                 each.host,
                 each.metadata(group.protocol) if is_stable else b"",
-                each.assignment if is_stable else b"",
+                each.assignment,
             )
             for each in group.members.values()
         ],

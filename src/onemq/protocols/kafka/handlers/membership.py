@@ -9,6 +9,8 @@ from onemq.protocols.kafka.schemas.leave_group import LeaveGroupRequest, LeaveGr
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 
 MANY_MEMBERS_SINCE = 3
+PROTOCOL_SINCE = 5
+"""From this version on a member must say in SyncGroup what it has agreed to."""
 
 
 def join_group(call: Call[JoinGroupRequest]) -> JoinGroupResponse | None:
@@ -20,7 +22,10 @@ def join_group(call: Call[JoinGroupRequest]) -> JoinGroupResponse | None:
 
 
 def sync_group(call: Call[SyncGroupRequest]) -> SyncGroupResponse | None:
-    call.service.groups.sync(call.request, call.answer)
+    request = call.request
+    if call.version >= PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
+        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    call.service.groups.sync(request, call.answer)
     return None
 
 

@@ -74,12 +74,23 @@ def _commit_topic(
     if code is ErrorCode.NONE:
         try:
             topic = _topic(call.service, wanted.name, wanted.topic_id, call.version)
-            codes = commit_places(call.service, call.request.group_id, topic, wanted.partitions)
+            codes = _commit(call, topic, wanted.partitions)
         except OneMQError as error:
             codes = [code_of(error)] * len(wanted.partitions)
     pairs = zip(wanted.partitions, codes, strict=True)
     partitions = [OffsetCommitResponsePartition(each.partition_index, code) for each, code in pairs]
     return OffsetCommitResponseTopic(wanted.name, wanted.topic_id, partitions)
+
+
+def _commit(
+    call: Call[OffsetCommitRequest], topic: Topic, partitions: list[OffsetCommitRequestPartition]
+) -> list[ErrorCode]:
+    request, numbers = call.request, [each.partition_index for each in partitions]
+    epoch = request.generation_id_or_member_epoch
+    stale = call.service.groups.stale(request.group_id, request.member_id, epoch, topic.id, numbers)
+    fresh = [each for each in partitions if each.partition_index not in stale]
+    codes = iter(commit_places(call.service, request.group_id, topic, fresh))
+    return [ErrorCode.STALE_MEMBER_EPOCH if number in stale else next(codes) for number in numbers]
 
 
 def _topic(service: "KafkaService", name: str, topic_id: bytes, version: int) -> Topic:

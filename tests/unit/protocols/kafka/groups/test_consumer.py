@@ -65,7 +65,7 @@ class Client:
         elif obey:
             fields |= {"topic_partitions": self._owned()}
         request = ConsumerGroupHeartbeatRequest(**(fields | changes))  # type: ignore[arg-type]
-        answer = self.world.coordinator.consume(request, "client", "/host")
+        answer = self.world.coordinator.consume(request, 1, "client", "/host")
         self.epoch = max(answer.member_epoch, 0)
         if answer.assignment is not None:
             self.told = {
@@ -217,13 +217,13 @@ def test_epochs_are_checked(world: World) -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
+        ({"group_id": ""}, ErrorCode.INVALID_REQUEST),
         ({"rebalance_timeout_ms": -1}, ErrorCode.INVALID_REQUEST),
         ({"subscribed_topic_names": None}, ErrorCode.INVALID_REQUEST),
         ({"topic_partitions": [TopicPartitions(bytes(16), [1])]}, ErrorCode.INVALID_REQUEST),
         ({"server_assignor": "magic"}, ErrorCode.UNSUPPORTED_ASSIGNOR),
         ({"member_epoch": 3}, ErrorCode.GROUP_ID_NOT_FOUND),
-        ({"member_id": "", "member_epoch": 3}, ErrorCode.INVALID_REQUEST),
+        ({"member_id": ""}, ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_joins_that_make_no_sense_are_refused(world: World, changes: dict[str, object], code: ErrorCode) -> None:
@@ -250,7 +250,7 @@ def test_commits_and_fetches_come_from_members_of_the_same_epoch(world: World) -
     commit, fetch = world.coordinator.check_commit, world.coordinator.check_fetch
     assert commit("g", "one", None, 1, 9) is ErrorCode.NONE
     assert commit("g", "one", None, 1, 8) is ErrorCode.UNSUPPORTED_VERSION
-    assert commit("g", "one", None, 0, 9) is ErrorCode.STALE_MEMBER_EPOCH
+    assert commit("g", "one", None, 2, 9) is ErrorCode.STALE_MEMBER_EPOCH
     assert commit("g", "two", None, 1, 9) is ErrorCode.UNKNOWN_MEMBER_ID
     assert commit("g", "", None, -1, 9) is ErrorCode.UNKNOWN_MEMBER_ID
     assert fetch("g", None, -1) is ErrorCode.NONE
@@ -259,6 +259,18 @@ def test_commits_and_fetches_come_from_members_of_the_same_epoch(world: World) -
     assert fetch("g", "two", 1) is ErrorCode.UNKNOWN_MEMBER_ID
     one.leave()
     assert commit("g", "", None, -1, 9) is ErrorCode.NONE
+
+
+def test_what_a_member_had_all_along_it_may_commit_in_an_earlier_epoch(world: World) -> None:
+    one = Client(world, "one")
+    one.beat()
+    world.shelf.put(t=8)
+    one.beat()
+    assert world.coordinator.check_commit("g", "one", None, 1, 9) is ErrorCode.NONE
+    assert world.coordinator.check_commit("g", "one", None, 1, 9, transactional=True) is ErrorCode.STALE_MEMBER_EPOCH
+    assert world.coordinator.stale("g", "one", 1, ord("t"), range(9)) == {6, 7, 8}
+    assert world.coordinator.stale("g", "one", 2, ord("t"), range(9)) == set()
+    assert world.coordinator.stale("other", "one", 1, ord("t"), range(9)) == set()
 
 
 # Assignors

@@ -73,7 +73,7 @@ class Member:
     def sync(self, version: int = LAST["sync"]) -> SyncGroupResponse:
         """As a leader that takes everything."""
         rows = [SyncGroupRequestAssignment(self.id, ASSIGNMENT)]
-        request = SyncGroupRequest("g", self.generation, self.id, self.instance, assignments=rows)
+        request = SyncGroupRequest("g", self.generation, self.id, self.instance, "consumer", "range", rows)
         return self.talk.ask(request, SyncGroupResponse, version)
 
     def beat(self, version: int = LAST["beat"]) -> ErrorCode:
