@@ -180,7 +180,7 @@ def _all_of(call: Call[OffsetFetchRequest], group_id: str) -> Iterator[OffsetFet
         group = topic.groups.get(group_id)
         begun = [each.partition.number for each in group.cursors if each.begun] if group is not None else []
         if begun:
-            yield OffsetFetchResponseTopics(topic.name, topics.id_of(topic), _places(topic, group_id, begun))
+            yield OffsetFetchResponseTopics(topic.name, topics.id_of(topic), _places(call, topic, group_id, begun))
 
 
 def _fetch_topic(
@@ -190,19 +190,23 @@ def _fetch_topic(
     topics = call.service.topics
     topic = topics.by_id(wanted.topic_id) if by_id else topics.find(wanted.name)
     if topic is not None:
-        rows = _places(topic, group_id, wanted.partition_indexes)
+        rows = _places(call, topic, group_id, wanted.partition_indexes)
     else:
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.NONE
         rows = [OffsetFetchResponsePartitions(each, NOWHERE, error_code=code) for each in wanted.partition_indexes]
     return OffsetFetchResponseTopics(wanted.name, wanted.topic_id, rows)
 
 
-def _places(topic: Topic, group_id: str, numbers: list[int]) -> list[OffsetFetchResponsePartitions]:
-    group = topic.groups.get(group_id)
+def _places(
+    call: Call[OffsetFetchRequest], topic: Topic, group_id: str, numbers: list[int]
+) -> list[OffsetFetchResponsePartitions]:
+    group, owners = topic.groups.get(group_id), call.service.core.owners
     rows: list[OffsetFetchResponsePartitions] = []
     for number in numbers:
         cursor = group.cursors[number] if group is not None and 0 <= number < len(group.cursors) else None
-        if cursor is None or not cursor.begun:
+        if call.request.require_stable and owners.is_pending(group_id, topic.id, number):
+            rows.append(OffsetFetchResponsePartitions(number, NOWHERE, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT))
+        elif cursor is None or not cursor.begun:
             rows.append(OffsetFetchResponsePartitions(number, NOWHERE))
         else:
             rows.append(OffsetFetchResponsePartitions(number, cursor.low, metadata=cursor.remark_here))

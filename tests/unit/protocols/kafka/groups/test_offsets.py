@@ -2,6 +2,7 @@
 
 import pytest
 
+from onemq.core.marking import Place
 from onemq.core.start import FIRST, LAST
 from onemq.limits import KAFKA_REMARK_BYTES_MAX
 from onemq.protocols.kafka.errors import ErrorCode
@@ -172,6 +173,23 @@ def test_other_protocols_see_what_was_committed(house: House, talk: Talk) -> Non
     group = house.core.groups.get("t", "g")
     assert group.lag == 2
     assert house.broker.bodies(group) == [b"3", b"4"]
+
+
+def test_whoever_wants_settled_offsets_waits_for_the_end_of_a_transaction(house: House, talk: Talk) -> None:
+    commit(house, talk, {0: 1})
+    with house.turn() as core:
+        topic, owner = core.topics.get("t"), core.owners.open("owner", 60_000)
+        identity = (owner.id, owner.epoch)
+        core.owners.begin("owner", identity, groups=["g"])
+        core.owners.commit_offsets("owner", identity, "g", topic, {0: Place(4)})
+    for stable, expected in ((False, (1, ErrorCode.NONE)), (True, (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT))):
+        wanted = OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t", partition_indexes=[0])])
+        request = OffsetFetchRequest(groups=[wanted], require_stable=stable)
+        row = talk.ask(request, OffsetFetchResponse, 9).groups[0].topics[0].partitions[0]
+        assert (row.committed_offset, row.error_code) == expected
+    with house.turn() as core:
+        core.owners.end("owner", identity, committed=True)
+    assert fetch(house, talk, [0])[0][0] == 4
 
 
 def delete(talk: Talk, *numbers: int, group: str = "g", topic: str = "t") -> list[ErrorCode] | ErrorCode:
