@@ -18,6 +18,9 @@ from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
 from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
+from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
+from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
+from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
@@ -71,6 +74,7 @@ from onemq.protocols.kafka.schemas.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
 )
+from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -97,6 +101,7 @@ from onemq.protocols.kafka.schemas.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -167,6 +172,10 @@ APIS = (
     _api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, incremental_alter_configs),
     _api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, list_partition_reassignments),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
+    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
+    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
+    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
+    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
     _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
     _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),
