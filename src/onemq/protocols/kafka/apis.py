@@ -18,9 +18,6 @@ from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
 from onemq.protocols.kafka.handlers.list_offsets import list_offsets
 from onemq.protocols.kafka.handlers.membership import heartbeat, join_group, leave_group, sync_group
-from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
-from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
-from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.metadata import metadata
 from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
@@ -172,10 +169,6 @@ APIS = (
     _api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, incremental_alter_configs),
     _api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, list_partition_reassignments),
     _api(OffsetDeleteRequest, OffsetDeleteResponse, offset_delete),
-    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
-    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
-    _api(FindCoordinatorRequest, FindCoordinatorResponse, find_coordinator),
-    _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(DescribeClusterRequest, DescribeClusterResponse, describe_cluster),
     _api(DescribeProducersRequest, DescribeProducersResponse, describe_producers),
     _api(DescribeTransactionsRequest, DescribeTransactionsResponse, describe_transactions),
