@@ -99,13 +99,23 @@ class Serve:
 
 
 def run(
-    *arguments: str, env: dict[str, str] | None = None, before: Callable[[], None] | None = None
+    *arguments: str,
+    env: dict[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+    input: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """`onemq` with arguments, to its end; `before` is called in its process first."""
+    """`onemq` with arguments, to its end; `before` is called in its process first, and `input` is what it reads."""
     command = [sys.executable, "-m", "onemq", *arguments]
     environment = os.environ | (env or {})
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=environment, check=False, preexec_fn=before
+        command,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+        preexec_fn=before,
+        input=input,
     )
 
 

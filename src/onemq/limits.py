@@ -54,6 +54,8 @@ KAFKA_FETCH_SESSIONS_MAX = 1_000
 """Fetch sessions that are remembered; clients beyond them tell each time what they want."""
 KAFKA_FETCH_SESSION_PARTITIONS_MAX = 100_000
 """Partitions in all of them."""
+KAFKA_LOGIN_BYTES_MAX = 512 * KIB
+"""The largest request of a client that has not logged in, where there are users."""
 KAFKA_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while a request waits for its answer; then we stop reading from it."""
 

@@ -40,6 +40,7 @@ from onemq.net.listener import KEEPALIVE_IDLE_S, Listener, drain
 from onemq.net.turn import Turns, wall_clock_ms
 from onemq.protocols import SessionFactory
 from onemq.protocols.resp.service import RespService, ServerFacts
+from onemq.users import Users
 
 if TYPE_CHECKING:
     from onemq.protocols.kafka.service import KafkaService
@@ -248,6 +249,7 @@ class Server:
             advertise=(settings.advertise.host, settings.advertise.port) if settings.advertise is not None else None,
             auto_create=settings.auto_create,
             partitions=settings.partitions,
+            users=Users(self._config.users),
         )
         return KafkaService(core, facts, config)
 

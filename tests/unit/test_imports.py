@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "onemq"
 
-VOCABULARY = ("onemq", "message", "errors", "limits", "config", "units", "logging", "native", "memory")
+VOCABULARY = ("onemq", "message", "errors", "limits", "config", "units", "logging", "native", "memory", "users")
 LADDER = ("log", "core", "protocols", "net", "server", "embedded", "client", "aio", "testing", "pytest_plugin",
           "pipelines", "console", "cli", "__main__")  # fmt: skip
 ORDER = dict.fromkeys(VOCABULARY, 0) | {name: height for height, name in enumerate(LADDER, start=1)}

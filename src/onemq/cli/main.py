@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import onemq
-from onemq.cli import bench, dead, group, log, pipeline, receive, schedule, search, send, tail, topic
+from onemq.cli import bench, dead, group, log, pipeline, receive, schedule, search, send, tail, topic, user
 from onemq.errors import OneMQError
 from onemq.pipelines.options import with_clear_errors
 from onemq.pipelines.sql import sql
@@ -70,6 +70,7 @@ app.add_typer(dead.app, name="dead", help="Dead letters: look at them, send them
 app.add_typer(pipeline.app, name="pipeline", help="Data pipelines on Spark.")
 app.command()(with_clear_errors(sql))
 app.command()(bench.bench)
+app.command()(user.user)
 app.add_typer(log.app, name="log", help="Look into a data folder.")
 
 

@@ -17,6 +17,7 @@ from onemq.config.source import Source
 from onemq.config.values import OFF
 from onemq.errors import ConfigError, InvalidArgument
 from onemq.message import check_name
+from onemq.users import Verifier
 
 TABLES: Mapping[str, type[Struct]] = {
     "server": ServerSettings,
@@ -24,6 +25,8 @@ TABLES: Mapping[str, type[Struct]] = {
     "resp": RespSettings,
     "kafka": KafkaSettings,
 }
+_NAMED = ("topics", "users")
+"""Tables whose keys are names that users give."""
 OPTIONS = {
     "log.data": "data",
     "resp.listen": "resp",
@@ -43,11 +46,12 @@ def load_config(file: Path | None = None, options: Mapping[str, object] | None =
     source = Source(file)
     raw = source.tables()
     for name in raw:
-        if name not in TABLES and name != "topics":
-            source.refuse((name,), f"unknown; {_suggestion(name, [*TABLES, 'topics'])}")
+        if name not in (*TABLES, *_NAMED):
+            source.refuse((name,), f"unknown; {_suggestion(name, [*TABLES, *_NAMED])}")
     config = Config(
         **{name: _table(source, (name,), raw.get(name, {}), kind) for name, kind in TABLES.items()},
         topics=_topics(source, raw.get("topics", {})),
+        users=_users(source, raw.get("users", {})),
         file=str(file or ""),
     )
     for key, value in (options or {}).items():
@@ -80,6 +84,23 @@ def _topics(source: Source, raw: object) -> dict[str, TopicSettings]:
             source.refuse(("topics", name), f"{problem.text}; choose another name")
         topics[name] = _table(source, ("topics", name), settings, TopicSettings)
     return topics
+
+
+def _users(source: Source, raw: object) -> dict[str, str]:
+    if not isinstance(raw, dict):
+        source.refuse(("users",), 'not a table; write [users] and name = "password" below')
+    for name, password in raw.items():
+        try:
+            check_name("user", name)
+        except InvalidArgument as problem:
+            source.refuse(("users", name), f"{problem.text}; choose another name")
+        if not isinstance(password, str) or not password:
+            source.refuse(("users", name), 'no password; write name = "password", or what `onemq user` prints')
+        try:
+            Verifier.parse(password)
+        except ValueError:
+            source.refuse(("users", name), "a verifier that is damaged; write again what `onemq user` prints")
+    return raw
 
 
 def _with_option(config: Config, key: str, value: object) -> Config:

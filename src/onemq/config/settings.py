@@ -93,5 +93,7 @@ class Config(Struct, frozen=True):
     resp: RespSettings = RespSettings()
     kafka: KafkaSettings = KafkaSettings()
     topics: dict[str, TopicSettings] = {}
+    users: dict[str, str] = {}
+    """Passwords, or their verifiers, by name."""
     file: str = ""
     """The file it came from; empty if there was none."""

@@ -25,6 +25,33 @@ def refusal(folder: Path, text: str) -> str:
     return caught.value.text.replace(f"{folder}/", "")
 
 
+USERS = """[users]
+ann = "secret"
+"bob builder" = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:\
+wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+"""
+
+
+def test_users_have_passwords_or_verifiers(tmp_path: Path) -> None:
+    users = load(tmp_path, USERS).users
+    assert list(users) == ["ann", "bob builder"]
+    assert users["ann"] == "secret"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('ann = ""', "no password"),
+        ("ann = 5", "no password"),
+        ('"" = "x"', "a user name must not be empty"),
+        ('ann = "SCRAM-SHA-256$1:a$b:c"', "a verifier that is damaged"),
+    ],
+)
+def test_a_user_without_a_password_is_refused(tmp_path: Path, line: str, reason: str) -> None:
+    assert reason in refusal(tmp_path, f"[users]\n{line}\n")
+    assert refusal(tmp_path, f"[users]\n{line}\n").startswith("onemq.toml:2: users.")
+
+
 def without_file(config: Config) -> Config:
     return Config(config.server, config.log, config.resp, config.kafka, config.topics)
 

@@ -47,19 +47,20 @@ def api(
     response: type[A],
     handler: Callable[[Call[R]], A | None],
     *,
+    first: int | None = None,
     last: int | None = None,
     refuse: Callable[[R, OneMQError], A] | None = None,
     shown_first: int | None = None,
 ) -> Api:
-    """Served in all versions that the schema knows, up to `last` if that is given."""
-    first, schema_last = request.versions[0], request.versions[-1]
+    """Served in all versions that the schema knows, from `first` up to `last` if these are given."""
+    first = request.versions[0] if first is None else first
     return Api(
         request.api_key,
         request.__name__.removesuffix("Request"),
         request,
         response,
         first,
-        schema_last if last is None else last,
+        request.versions[-1] if last is None else last,
         handler,
         refuse,
         first if shown_first is None else shown_first,

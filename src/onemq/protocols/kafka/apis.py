@@ -41,6 +41,7 @@ from onemq.protocols.kafka.schemas.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
 )
+from onemq.protocols.kafka.handlers.sasl import sasl_authenticate, sasl_handshake
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -124,6 +125,8 @@ from onemq.protocols.kafka.schemas.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
+from onemq.protocols.kafka.schemas.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from onemq.protocols.kafka.schemas.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 from onemq.protocols.kafka.schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from onemq.protocols.kafka.sharing.describing import (
@@ -148,6 +151,7 @@ APIS = (
     _api(SyncGroupRequest, SyncGroupResponse, sync_group),
     _api(DescribeGroupsRequest, DescribeGroupsResponse, describe_groups),
     _api(ListGroupsRequest, ListGroupsResponse, list_groups),
+    _api(SaslHandshakeRequest, SaslHandshakeResponse, sasl_handshake, first=1, shown_first=0),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(CreateTopicsRequest, CreateTopicsResponse, create_topics),
     _api(DeleteTopicsRequest, DeleteTopicsResponse, delete_topics),
@@ -165,6 +169,7 @@ APIS = (
     _api(AlterConfigsRequest, AlterConfigsResponse, alter_configs),
     _api(DescribeLogDirsRequest, DescribeLogDirsResponse, describe_log_dirs),
     _api(CreatePartitionsRequest, CreatePartitionsResponse, create_partitions),
+    _api(SaslAuthenticateRequest, SaslAuthenticateResponse, sasl_authenticate),
     _api(DeleteGroupsRequest, DeleteGroupsResponse, delete_groups),
     _api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, incremental_alter_configs),
     _api(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, list_partition_reassignments),

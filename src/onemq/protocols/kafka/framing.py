@@ -20,9 +20,11 @@ _PRODUCE_KEY = 0
 class Frames:
     """Takes bytes in any pieces, gives out requests."""
 
-    __slots__ = ("_at", "_data", "_pieces", "_wanted_bytes", "buffered_bytes")
+    __slots__ = ("_at", "_data", "_pieces", "_wanted_bytes", "buffered_bytes", "bytes_max")
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int | None = None) -> None:
+        self.bytes_max = bytes_max
+        """The most that a request may have, if it is less than usual."""
         self.buffered_bytes = 0
         """What came and was not given out yet."""
         self._data = b""
@@ -42,7 +44,7 @@ class Frames:
         if self._pieces:
             self._join()
         size, key = _HEAD.unpack_from(self._data, self._at)
-        _check_size(size, key)
+        self._check_size(size, key)
         start = self._at + _SIZE_BYTES
         end = start + size
         if end > len(self._data):
@@ -66,8 +68,7 @@ class Frames:
         self._at = end
         return data[start:end], 0
 
-
-def _check_size(size: int, key: int) -> None:
-    most = KAFKA_PRODUCE_BYTES_MAX if key == _PRODUCE_KEY else KAFKA_REQUEST_BYTES_MAX
-    if not _REQUEST_BYTES_MIN <= size <= most:
-        raise ProtocolError(f"a request of {size} bytes: this port speaks Kafka's protocol, up to {most} bytes")
+    def _check_size(self, size: int, key: int) -> None:
+        most = self.bytes_max or (KAFKA_PRODUCE_BYTES_MAX if key == _PRODUCE_KEY else KAFKA_REQUEST_BYTES_MAX)
+        if not _REQUEST_BYTES_MIN <= size <= most:
+            raise ProtocolError(f"a request of {size} bytes: this port speaks Kafka's protocol, up to {most} bytes")

@@ -1,7 +1,7 @@
 """What all sessions of the Kafka server share: the core, the table of APIs, the topics, who is connected."""
 
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from onemq.core.core import Core
@@ -15,6 +15,7 @@ from onemq.protocols.kafka.groups.waking import Waking
 from onemq.protocols.kafka.session import KafkaSession
 from onemq.protocols.kafka.sharing.sharing import Sharing
 from onemq.protocols.kafka.topics import KafkaTopics
+from onemq.users import Users
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class KafkaFacts:
     """Whether a topic is made when it is first asked for."""
     partitions: int = 1
     """How many it has then."""
+    users: Users = field(default_factory=Users)
+    """Who may log in; if there is anybody, everybody has to."""
 
 
 class KafkaService:
@@ -37,6 +40,7 @@ class KafkaService:
     def __init__(self, core: Core, facts: KafkaFacts, topic_config: TopicConfig | None = None) -> None:
         self.core = core
         self.facts = facts
+        self.users = facts.users
         cluster_id = _cluster_id(facts.identity)
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)

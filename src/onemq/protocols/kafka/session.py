@@ -13,13 +13,14 @@ from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
-from onemq.errors import OneMQError, ProtocolError
-from onemq.limits import KAFKA_PARKED_BYTES_MAX
+from onemq.errors import AccessDenied, OneMQError, ProtocolError
+from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
 from onemq.protocols import Peer
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.codec import decode, encode
 from onemq.protocols.kafka.framing import Frames
+from onemq.protocols.kafka.login import Plain, Scram
 from onemq.protocols.kafka.primitives import read_nullable_string, skip_tags
 from onemq.protocols.kafka.schema import Message
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _API_VERSIONS = 18
+_BEFORE_LOGIN = (17, _API_VERSIONS, 36)
+"""SaslHandshake, ApiVersions and SaslAuthenticate."""
 _unpack_header = Struct(">hhi").unpack_from
 _HEADER_BYTES = 8
 _pack_response_header = Struct(">ii").pack
@@ -39,8 +42,8 @@ class KafkaSession:
     """The state of one connection."""
 
     __slots__ = (
-        "_call", "_frames", "_holding", "_running", "ended", "id", "on_lost", "peer", "service", "software_name",
-        "software_version",
+        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "id", "login", "on_lost", "peer", "service",
+        "software_name", "software_version", "user",
     )  # fmt: skip
 
     def __init__(self, service: "KafkaService", peer: Peer, session_id: int) -> None:
@@ -51,7 +54,12 @@ class KafkaSession:
         self.software_name = self.software_version = ""
         self.on_lost: dict[Callable[[], None], None] = {}
         """What gives back the things that belong to this connection, when it is gone."""
-        self._frames = Frames()
+        self.user: str | None = None
+        """Who logged in; nobody needs to where there are no users."""
+        self.login: Plain | Scram | None = None
+        """What has begun with SaslHandshake."""
+        self._admitted = not service.users
+        self._frames = Frames(None if self._admitted else KAFKA_LOGIN_BYTES_MAX)
         self._call: Call[Any] | None = None  # waits for its answer
         self._running = False
         self._holding = False
@@ -90,6 +98,14 @@ class KafkaSession:
             self.peer.send(_response(call, response))
         if not self._running:
             self._run()
+
+    def admit(self, user: str) -> None:
+        """The client has logged in."""
+        if self.user not in (None, user):
+            raise AccessDenied(f"this connection is {self.user!r}'s; another user needs another one")
+        self.user, self.login = user, None
+        self._admitted = True
+        self._frames.bytes_max = None
 
     def end(self) -> None:
         """Closes the connection after what was answered so far."""
@@ -131,6 +147,8 @@ class KafkaSession:
         api = self.service.apis.get(key)
         if api is None:
             raise ProtocolError(f"there is no API {key} here; ApiVersions tells which there are")
+        if not self._admitted and key not in _BEFORE_LOGIN:
+            raise ProtocolError(f"{api.name} before logging in: the client needs a user and SASL")
         if not api.first <= version <= api.last:
             if key != _API_VERSIONS:
                 raise ProtocolError(f"{api.name} has versions {api.first} to {api.last} here, not {version}")

@@ -1,0 +1,105 @@
+"""Clients with users and passwords; and those without."""
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.client import AIOKafkaClient
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer
+
+from tests.process import Serve, run
+
+MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker with a user; its password is in the file as it is."""
+    folder = tmp_path_factory.mktemp("guarded")
+    (folder / "onemq.toml").write_text('[users]\nann = "secret"\n')
+    with Serve(folder / "data", "--config", str(folder / "onemq.toml"), kafka=True) as serving:
+        serving.wait_until_serving()
+        yield f"127.0.0.1:{serving.kafka_port}"
+
+
+def listed(bootstrap: str, timeout: float = 10, **login: str) -> Any:
+    settings = {f"sasl.{key}": value for key, value in login.items()}
+    protocol = {"security.protocol": "SASL_PLAINTEXT"} if login else {}
+    quiet = {"log_level": 0}
+    return AdminClient({"bootstrap.servers": bootstrap, **settings, **protocol, **quiet}).list_topics(timeout=timeout)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_confluent_kafka_logs_in(guarded: str, mechanism: str) -> None:
+    assert listed(guarded, mechanism=mechanism, username="ann", password="secret").controller_id == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafka_python_logs_in(guarded: str, mechanism: str) -> None:
+    consumer = KafkaConsumer(
+        bootstrap_servers=guarded,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism=mechanism,
+        sasl_plain_username="ann",
+        sasl_plain_password="secret",
+    )
+    try:
+        assert consumer.topics() == set()
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_aiokafka_logs_in(guarded: str, mechanism: str) -> None:
+    async def brokers() -> int:
+        client = AIOKafkaClient(
+            bootstrap_servers=guarded,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism,
+            sasl_plain_username="ann",
+            sasl_plain_password="secret",
+        )
+        await client.bootstrap()
+        try:
+            return len(client.cluster.brokers())
+        finally:
+            await client.close()
+
+    assert asyncio.run(brokers()) == 1
+
+
+def test_kcat_logs_in(guarded: str) -> None:
+    login = "security.protocol=SASL_PLAINTEXT,sasl.mechanism=SCRAM-SHA-512,sasl.username=ann,sasl.password=secret"
+    options = [word for setting in login.split(",") for word in ("-X", setting)]
+    done = subprocess.run(
+        ["kcat", "-b", guarded, *options, "-L"], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "broker 1 at" in done.stdout
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_wrong_password_is_refused(guarded: str, mechanism: str) -> None:
+    with pytest.raises(KafkaException):
+        listed(guarded, 1, mechanism=mechanism, username="ann", password="wrong")
+
+
+def test_so_is_a_client_without_one(guarded: str) -> None:
+    with pytest.raises(KafkaException):
+        listed(guarded, 1)
+
+
+def test_what_onemq_user_prints_goes_into_the_file(tmp_path: Path) -> None:
+    made = run("user", "bob", "--mechanism", "SCRAM-SHA-512", input="pencil\n")
+    assert made.returncode == 0
+    file = tmp_path / "onemq.toml"
+    file.write_text(f"[users]\n{made.stdout}")
+    with Serve(tmp_path / "data", "--config", str(file), kafka=True) as serving:
+        serving.wait_until_serving()
+        bootstrap = f"127.0.0.1:{serving.kafka_port}"
+        for mechanism in ("PLAIN", "SCRAM-SHA-512"):
+            assert listed(bootstrap, mechanism=mechanism, username="bob", password="pencil").controller_id == 1
