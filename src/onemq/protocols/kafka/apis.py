@@ -23,6 +23,7 @@ from onemq.protocols.kafka.handlers.offset_for_leader_epoch import offset_for_le
 from onemq.protocols.kafka.handlers.offsets import offset_commit, offset_delete, offset_fetch
 from onemq.protocols.kafka.handlers.produce import produce
 from onemq.protocols.kafka.handlers.producer_ids import init_producer_id
+from onemq.protocols.kafka.handlers.sasl import sasl_authenticate, sasl_handshake
 from onemq.protocols.kafka.handlers.transaction_states import (
     describe_producers,
     describe_transactions,
@@ -41,7 +42,6 @@ from onemq.protocols.kafka.schemas.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
 )
-from onemq.protocols.kafka.handlers.sasl import sasl_authenticate, sasl_handshake
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from onemq.protocols.kafka.schemas.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -72,7 +72,6 @@ from onemq.protocols.kafka.schemas.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
 )
-from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.protocols.kafka.schemas.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -99,7 +98,6 @@ from onemq.protocols.kafka.schemas.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from onemq.protocols.kafka.schemas.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataResponse
 from onemq.protocols.kafka.schemas.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from onemq.protocols.kafka.schemas.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -109,6 +107,8 @@ from onemq.protocols.kafka.schemas.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
 )
 from onemq.protocols.kafka.schemas.produce import ProduceRequest, ProduceResponse
+from onemq.protocols.kafka.schemas.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from onemq.protocols.kafka.schemas.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from onemq.protocols.kafka.schemas.share_acknowledge import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -125,8 +125,6 @@ from onemq.protocols.kafka.schemas.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from onemq.protocols.kafka.schemas.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from onemq.protocols.kafka.schemas.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
 from onemq.protocols.kafka.schemas.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from onemq.protocols.kafka.sharing.describing import (
