@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import ShareConsumer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 import onemq
 from tests.interop.kafka.sharing import ACCEPT, REJECT, RELEASE, Shared, bodies, facts, poll, wait_until
@@ -54,6 +55,19 @@ def test_a_new_group_begins_with_the_messages_to_come(shared: Shared) -> None:
         assert facts(poll(consumer, 1)) == [(b"new", 1)]
         info = shared.info()
         assert (info[b"retry"], info[b"lease"]) == (b"none 4", b"30s")
+
+
+def test_a_setting_of_the_group_says_that_it_begins_with_the_first_message(shared: Shared) -> None:
+    shared.command("MQ.TOPIC", "CREATE", shared.topic)
+    shared.produce(b"old")
+    name = f"g of {shared.topic}"
+    earliest = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+    group = ConfigResource(ConfigResource.Type.GROUP, name, incremental_configs=[earliest])
+    admin = AdminClient({"bootstrap.servers": shared.bootstrap})
+    admin.incremental_alter_configs([group])[group].result(20)
+    shared.name = name
+    with shared.consumer() as consumer:
+        assert facts(poll(consumer, 1)) == [(b"old", 1)]
 
 
 def test_two_consumers_share_one_partition(shared: Shared) -> None:

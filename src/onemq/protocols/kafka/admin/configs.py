@@ -26,6 +26,7 @@ from onemq.protocols.kafka.schemas.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from onemq.protocols.kafka.sharing.configs import GROUP, alter_group, describe_group
 
 if TYPE_CHECKING:
     from onemq.protocols.kafka.service import KafkaService
@@ -74,6 +75,8 @@ def _settings(
         case 8:
             _check_broker(name, "1")
             return []
+        case 32:
+            return describe_group(service.sharing.settings, name, wanted)
         case _:
             raise Refused(ErrorCode.INVALID_REQUEST, _MALFORMED)
 
@@ -128,9 +131,12 @@ def _alter(
         try:
             if times[place] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            _check_place(place, [each.name for each in resource.configs])
-            topic = _topic(service, resource.resource_name)
-            _apply(service, topic, wanted(resource)(topic), validate_only)
+            if resource.resource_type == GROUP:
+                alter_group(service.sharing.settings, resource.resource_name, resource.configs, validate_only)
+            else:
+                _check_place(place, [each.name for each in resource.configs])
+                topic = _topic(service, resource.resource_name)
+                _apply(service, topic, wanted(resource)(topic), validate_only)
         except OneMQError as error:
             yield code_of(error), error.text, *place
         else:
@@ -138,7 +144,7 @@ def _alter(
 
 
 def _check_place(place: tuple[int, str], names: Iterable[str]) -> None:
-    """Only topics can be changed: the broker's own settings are in its file."""
+    """Only topics and groups can be changed: the broker's own settings are in its file."""
     kind, name = place
     if kind == TOPIC:
         return

@@ -11,5 +11,6 @@ A share group is OneMQ's own kind of group, seen from here: the share group `g` 
     fetching     a ShareFetch under way
     handlers     the calls of members
     rows         the rows of their answers
+    configs      the settings for administrators
     describing   the calls of administrators
 """
