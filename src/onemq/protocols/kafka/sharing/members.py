@@ -18,6 +18,8 @@ from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.sharing.places import find_topic, group_to_use
 from onemq.protocols.kafka.sharing.settings import HEARTBEAT, SESSION, ShareSettings
 
+AWAITING_MS = 500
+"""A member that waits for a topic comes again after so long at the latest."""
 JOIN, LEAVE = 0, -1
 """Epochs in a heartbeat."""
 
@@ -104,8 +106,8 @@ class ShareMembers:
             member.rack = beat.rack
         if beat.topics is not None:
             member.topics = list(dict.fromkeys(beat.topics))
-        heartbeat_ms = self._settings.milliseconds(group.name, HEARTBEAT)
         assigned = self._assigned(group, member)
+        heartbeat_ms = self._heartbeat_ms(group, member)
         changed = {topic.id: len(topic.partitions) for topic in assigned}
         if member.assigned != changed or beat.epoch == JOIN:
             group.epoch += 1
@@ -113,6 +115,10 @@ class ShareMembers:
         elif beat.topics is None and beat.epoch == member.epoch:
             return Answer(member.epoch, heartbeat_ms)
         return Answer(member.epoch, heartbeat_ms, [(topic, range(len(topic.partitions))) for topic in assigned])
+
+    def _heartbeat_ms(self, group: ShareGroup, member: ShareMember) -> int:
+        heartbeat_ms = self._settings.milliseconds(group.name, HEARTBEAT)
+        return min(heartbeat_ms, AWAITING_MS) if member.missing else heartbeat_ms
 
     def _remove(self, group: ShareGroup, member: ShareMember) -> None:
         if member.timer is not None:

@@ -151,6 +151,14 @@ def test_a_topic_that_a_member_waited_for_is_read_from_its_first_message_on(memb
     assert topic.groups["g"].lag == 1
 
 
+def test_who_waits_for_a_topic_comes_again_soon(members: Members) -> None:
+    with members.broker.turn():
+        assert members.members.heartbeat(Heartbeat("g", "m", 0, ["a"])).heartbeat_ms == 500
+    members.broker.topic("a")
+    with members.broker.turn():
+        assert members.members.heartbeat(Heartbeat("g", "m", 0, ["a"])).heartbeat_ms == 5_000
+
+
 def test_topics_of_the_broker_itself_are_not_given_out(members: Members) -> None:
     with members.broker.turn() as core:
         core.topics.ensure_internal("__schedule")
