@@ -142,11 +142,11 @@ def kcat_send(bootstrap: str, topic: str, messages: list[Sent], compression: str
 
 def kcat_read(bootstrap: str, topic: str, count: int, offset: int = 0) -> list[Sent]:
     words = ["kcat", "-b", bootstrap, "-C", "-t", topic, "-p", "0", "-o", str(offset), "-c", str(count), "-q"]
-    words += ["-f", "%k|%s|%h\n"]
+    words += ["-f", "%k\x1f%s\x1f%h\n"]
     lines = subprocess.run(words, capture_output=True, timeout=SECONDS, check=True).stdout.splitlines()
     found = []
     for line in lines:
-        key, value, headers = line.split(b"|")
+        key, value, headers = line.split(b"\x1f")
         pairs = [pair.partition(b"=") for pair in headers.split(b",") if pair]
         found.append(Sent(value, key, tuple((name.decode(), text) for name, _, text in pairs)))
     return found
