@@ -43,7 +43,11 @@ from tests.process import Serve
 from tests.unit.protocols.kafka.fakes import framed
 
 MISSING = apache_kafka.missing()
-pytestmark = [pytest.mark.long, pytest.mark.skipif(MISSING is not None, reason=str(MISSING))]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+    pytest.mark.xdist_group("apache-kafka"),
+]
 
 SETTINGS = ("group.min.session.timeout.ms=100", "group.max.size=4", "num.partitions=3")
 SUBSCRIPTION = pack(">hih", 1, 1, 1) + b"t" + pack(">i", -1)
