@@ -47,6 +47,7 @@ class KafkaService:
         self.groups = Coordinator(Waking(core).alarms, TopicCatalog(core, self.topics))
         self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
         self.sharing = Sharing(core, self.topics)
+        self.groups.is_shared = self.sharing.has_members
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()
         self.sessions: dict[int, KafkaSession] = {}

@@ -45,6 +45,8 @@ class Coordinator:
         self.groups: dict[str, LiveGroup] = {}
         self.on_change: Callable[[LiveGroup], None] = lambda group: None
         """Told when it is another question who reads what in a group."""
+        self.is_shared: Callable[[str], bool] = lambda name: False
+        """Whether a share group of a name has members: the two kinds must not disturb each other."""
         self._alarms = alarms
         self._catalog = catalog
         self._new_id = new_id
@@ -96,9 +98,10 @@ class Coordinator:
     def _consumers(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         _check_id(request.group_id)
         found = self.groups.get(request.group_id)
-        if isinstance(found, ConsumerGroup):
+        is_shared = self.is_shared(request.group_id)
+        if isinstance(found, ConsumerGroup) and not is_shared:
             return found
-        if request.member_epoch != JOINS or (found is not None and not found.is_idle):
+        if request.member_epoch != JOINS or is_shared or (found is not None and not found.is_idle):
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no consumer group {request.group_id!r}")
         self._make_room(request.group_id)
         epoch = 0 if found is None else found.generation
@@ -173,10 +176,11 @@ class Coordinator:
         if sum(len(each.name) + len(each.metadata) for each in request.protocols) > KAFKA_MEMBER_BYTES_MAX:
             raise Refused(ErrorCode.INVALID_REQUEST)
         found = self.groups.get(request.group_id)
+        is_classic = isinstance(found, ClassicGroup)
+        if self.is_shared(request.group_id) or (found is not None and not is_classic and not found.is_idle):
+            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if isinstance(found, ClassicGroup):
             return found
-        if found is not None and not found.is_idle:
-            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if request.member_id:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         return self._create(request.group_id, 0 if found is None else found.generation)

@@ -51,7 +51,7 @@ def _all(service: "KafkaService") -> list[ListedGroup]:
         name: ListedGroup(name, group.protocol_type or "", group.state, group.type)
         for name, group in service.groups.groups.items()
     }
-    for name in service.sharing.members.groups.keys() - listed.keys():
+    for name in service.sharing.members.groups:
         listed[name] = ListedGroup(name, SHARE, State.STABLE, SHARE)
     for topic in service.topics.all():
         for name, group in topic.groups.items():

@@ -50,7 +50,7 @@ class House:
 
 
 class ClassicClient:
-    """Does what consumers do: joins, asks for its assignment, shows that it lives, and joins again when it is told to."""
+    """Does what consumers do: joins, asks for its assignment, shows that it lives, joins again when it is told to."""
 
     def __init__(self, house: House, instance: str | None) -> None:
         self.house = house

@@ -5,6 +5,10 @@ from struct import pack
 import pytest
 
 from onemq.protocols.kafka.errors import ErrorCode
+from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from onemq.protocols.kafka.schemas.describe_groups import (
     DescribedGroup,
@@ -26,6 +30,10 @@ from onemq.protocols.kafka.schemas.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
+)
+from onemq.protocols.kafka.schemas.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
 )
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.unit.protocols.kafka.groups.talk import House, Talk
@@ -167,6 +175,16 @@ def test_other_protocols_see_who_reads_what(house: House) -> None:
     assert house.core.readers.of("t", "g") == {one.id: [0]}
     one.talk.ask(LeaveGroupRequest("g", one.id), LeaveGroupResponse, 0)
     assert house.core.readers.of("t", "g") == {}
+
+
+def test_a_group_whose_messages_are_shared_takes_no_other_members(house: House) -> None:
+    one, other = Member(house), house.connect()
+    heartbeat = ShareGroupHeartbeatRequest("g", "sharer", 0, None, ["t"])
+    assert other.ask(heartbeat, ShareGroupHeartbeatResponse, 1).error_code == ErrorCode.NONE
+    assert one.join().error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    beat = ConsumerGroupHeartbeatRequest("g", "m", 0, rebalance_timeout_ms=1, subscribed_topic_names=["t"])
+    assert other.ask(beat, ConsumerGroupHeartbeatResponse, 1).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert listed(other) == [("g", "share", "Stable", "share")]
 
 
 # Administration
