@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from bench import append, connections, delayed, filter, resp, restart, sdk, spark
+from bench import append, connections, delayed, filter, kafka, resp, restart, sdk, spark
 from bench.report import Result, machine, show, write
 from onemq.cli.serve import GC_THRESHOLDS
 
@@ -22,6 +22,7 @@ BENCHES: dict[str, Callable[[str | None, bool], Iterator[Result]]] = {
     "sdk": sdk.compare,
     "delayed": delayed.delayed,
     "redis": resp.compare,
+    "kafka": kafka.compare,
     "spark": spark.spark,
 }
 
@@ -30,12 +31,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure OneMQ beside its targets.")
     parser.add_argument("names", nargs="*", help=f"what to measure (default: all): {', '.join(BENCHES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; numbers mean little")
-    parser.add_argument("--only", default="", help="of `redis`, only the cases whose name contains this")
-    parser.add_argument("--runs", type=int, default=resp.RUNS, help="of `redis`, how many runs to take the median of")
+    parser.add_argument("--only", default="", help="of `redis` and `kafka`, only the cases whose name contains this")
+    parser.add_argument("--runs", type=int, help="of `redis` and `kafka`, how many runs to take the median of")
+    parser.add_argument("--steady", action="store_true", help="of `kafka`, ten minutes at the full rate instead")
     parser.add_argument("--data", help="folder on the disk to measure (default: the system's temporary folder)")
-    parser.add_argument("--json", help="where the numbers go (default: bench-results/trunk.json, or redis.json)")
+    parser.add_argument("--json", help="where the numbers go (default: in bench-results: trunk, redis or kafka.json)")
     options = parser.parse_args()
-    BENCHES["redis"] = partial(resp.compare, only=options.only, runs=options.runs)
+    BENCHES["redis"] = partial(resp.compare, only=options.only, runs=options.runs or resp.RUNS)
+    runs = options.runs or kafka.RUNS
+    BENCHES["kafka"] = partial(kafka.compare, only=options.only, runs=runs, for_long=options.steady)
     unknown = set(options.names) - set(BENCHES)
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}")
@@ -47,7 +51,8 @@ def main() -> int:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         results += BENCHES[name](options.data, options.quick)
     show(results, where)
-    path = Path(options.json or f"bench-results/{'redis' if options.names == ['redis'] else 'trunk'}.json")
+    alone = options.names[0] if options.names in (["redis"], ["kafka"]) else "trunk"
+    path = Path(options.json or f"bench-results/{alone}.json")
     write(results, where, path)
     print(f"written to {path}")
     return 0 if all(each.met is not False for each in results) else 1

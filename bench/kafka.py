@@ -53,6 +53,8 @@ def compare(
             yield from steady(ours, 20 if quick else 600)
         return
     with servers(parent) as both:
+        if not quick:
+            _warm(both)
         for load in _loads(quick):
             for client in CLIENTS:
                 for mode, target in (("async", 1.0), ("sync", 0.5)):
@@ -60,6 +62,16 @@ def compare(
         yield from _latency(both, only, quick)
         yield from _many_topics(both, only, quick)
     yield from _start(parent, only)
+
+
+def _warm(both: Servers) -> None:
+    """Java is slow until it has compiled what it runs; neither server is measured cold."""
+    load = Load(100, "none", 12, COUNTS[100] // 3)
+    for each in both:
+        each.create("warm", load.partitions)
+        c_produce(each, "warm", load)
+        c_consume(each, "warm", load)
+        each.delete("warm")
 
 
 def _loads(quick: bool) -> Iterator[Load]:

@@ -21,7 +21,7 @@ class Result:
     target: float | None
     more_is_better: bool = True
     beside: dict[str, float] = field(default_factory=dict)
-    """What it was made of: for a comparison the numbers of both, as `ours_rate` and `redis_rate`."""
+    """What it was made of: for a comparison the numbers of both, as `ours_rate` and `redis_rate` or `kafka_rate`."""
 
     @property
     def met(self) -> bool | None:
@@ -67,7 +67,7 @@ def show(results: list[Result], where: dict[str, str]) -> None:
     table = Table("measurement", title=title)
     columns = ["value", "unit", "target", ""]
     compared = any(each.beside for each in results)
-    for column in [*columns, "OneMQ", "Redis", "p50 ms", "p99 ms", "CPU µs"] if compared else columns:
+    for column in [*columns, "OneMQ", "the other", "p50 ms", "p99 ms", "CPU µs"] if compared else columns:
         table.add_column(column, justify="left" if column == "unit" else "right")
     for each in results:
         sign = "at least" if each.more_is_better else "at most"
@@ -82,19 +82,25 @@ def _number(value: float) -> str:
 
 
 def _both(beside: dict[str, float]) -> list[str]:
-    """The columns of a comparison: the two values, then latencies and processor time as OneMQ's / Redis's."""
-    if "ours_mb" in beside:
-        return [f"{beside['ours_mb']:,.1f} MB", f"{beside['redis_mb']:,.1f} MB"]
+    """The columns of a comparison: the two values, then latencies and processor time as OneMQ's / the other's."""
     if not beside:
         return []
+    for key, unit in (("mb", "MB"), ("mb_rate", "MB/s"), ("cpu_ms", "ms/MB"), ("s", "s")):
+        if f"ours_{key}" in beside:
+            both = (f"ours_{key}", _other(beside, key))
+            return [f"{_number(beside[name])} {unit}" for name in both if name in beside]
     if "broker_us" in beside:
         return ["", "", "", "", ", ".join(f"{name.removesuffix('_us')} {us:.2g}" for name, us in beside.items())]
-    rates = [f"{_number(beside[name])}/s" if name in beside else "" for name in ("ours_rate", "redis_rate")]
+    rates = [f"{_number(beside[name])}/s" if name in beside else "" for name in ("ours_rate", _other(beside, "rate"))]
     return [*rates, *(_pair(beside, name) for name in ("p50_ms", "p99_ms", "cpu_us"))]
 
 
+def _other(beside: dict[str, float], name: str) -> str:
+    return f"kafka_{name}" if f"kafka_{name}" in beside else f"redis_{name}"
+
+
 def _pair(beside: dict[str, float], name: str) -> str:
-    ours, theirs = beside.get(f"ours_{name}"), beside.get(f"redis_{name}")
+    ours, theirs = beside.get(f"ours_{name}"), beside.get(_other(beside, name))
     return "" if ours is None or theirs is None else f"{ours:.3g} / {theirs:.3g}"
 
 
