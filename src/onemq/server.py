@@ -214,6 +214,7 @@ class Server:
         self._memory_bytes = memory_bytes or memory_peak_bytes
         self._listeners: list[Listener] = []
         self._connections = Connections(config.server.max_connections)
+        self._users = Users(config.users)
         self._stop_asked = asyncio.Event()
         self._is_broken = False
 
@@ -238,7 +239,7 @@ class Server:
         core, config = self._broker.core, topic_config(TopicSettings(), self._config.log)
         if listener.protocol == "kafka":
             return self._kafka_service(core, config).connect
-        return RespService(core, self._resp_facts(listener.port), topic_config=config).connect
+        return RespService(core, self._resp_facts(listener.port), topic_config=config, users=self._users).connect
 
     def _kafka_service(self, core: Core, config: TopicConfig) -> "KafkaService":
         from onemq.protocols.kafka.service import KafkaFacts, KafkaService  # its schemas are many: only where it is on
@@ -249,7 +250,7 @@ class Server:
             advertise=(settings.advertise.host, settings.advertise.port) if settings.advertise is not None else None,
             auto_create=settings.auto_create,
             partitions=settings.partitions,
-            users=Users(self._config.users),
+            users=self._users,
         )
         return KafkaService(core, facts, config)
 

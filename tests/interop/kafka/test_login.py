@@ -7,24 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from aiokafka.client import AIOKafkaClient
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer
 
+import onemq
 from tests.process import Serve, run
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """A broker with a user; its password is in the file as it is."""
     folder = tmp_path_factory.mktemp("guarded")
     (folder / "onemq.toml").write_text('[users]\nann = "secret"\n')
     with Serve(folder / "data", "--config", str(folder / "onemq.toml"), kafka=True) as serving:
         serving.wait_until_serving()
-        yield f"127.0.0.1:{serving.kafka_port}"
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def guarded(broker: Serve) -> str:
+    return f"127.0.0.1:{broker.kafka_port}"
 
 
 def listed(bootstrap: str, timeout: float = 10, **login: str) -> Any:
@@ -103,3 +110,14 @@ def test_what_onemq_user_prints_goes_into_the_file(tmp_path: Path) -> None:
         bootstrap = f"127.0.0.1:{serving.kafka_port}"
         for mechanism in ("PLAIN", "SCRAM-SHA-512"):
             assert listed(bootstrap, mechanism=mechanism, username="bob", password="pencil").controller_id == 1
+
+
+def test_redis_and_the_sdk_log_in_as_the_same_user(broker: Serve) -> None:
+    with redis.Redis(port=broker.port) as stranger, pytest.raises(redis.AuthenticationError):
+        stranger.get("key")
+    with redis.Redis(port=broker.port, username="ann", password="secret", protocol=3) as client:
+        assert client.set("key", "value")
+    with onemq.connect(f"onemq://ann:secret@127.0.0.1:{broker.port}") as mq:
+        mq.producer().send("orders", "two apples")
+    with pytest.raises(onemq.OneMQError), onemq.connect(f"onemq://ann:wrong@127.0.0.1:{broker.port}") as mq:
+        mq.producer().send("orders", "two apples")

@@ -115,7 +115,7 @@ def done(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def who_am_i(session: "RespSession", request: list[bytes]) -> bytes:
-    return replies.text("default")
+    return replies.bulk(session.user or b"")
 
 
 def users(session: "RespSession", request: list[bytes]) -> bytes:

@@ -81,7 +81,7 @@ def _description(session: "RespSession") -> str:
         "multi": -1 if transaction is None else len(transaction), "qbuf": 0, "qbuf-free": 0, "argv-mem": 0,
         "multi-mem": 0, "rbs": 0, "rbp": 0, "obl": 0, "oll": 0, "omem": 0, "tot-mem": 0, "events": "r",
         "cmd": session.last_command.name if session.last_command else "NULL",
-        "user": "default",
+        "user": (session.user or b"").decode(),
         "redir": -1,
         "resp": session.replies.version,
         "lib-name": session.library_name.decode(),
@@ -161,7 +161,7 @@ def _type_filter(kind: bytes) -> Filter:
 def _user_filter(user: bytes) -> Filter:
     if user != b"default":
         raise CommandError(f"ERR No such user '{user.decode(errors='surrogateescape')}'")
-    return lambda other: True
+    return lambda other: other.user == user
 
 
 def _integer(word: bytes, problem: str) -> int:

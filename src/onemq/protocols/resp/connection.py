@@ -7,6 +7,7 @@ from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command
 from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error, wrong_arity
 from onemq.protocols.resp.numbers import parse_integer
+from onemq.protocols.resp.session import DEFAULT_USER
 from onemq.protocols.resp.transactions import leave
 from onemq.protocols.resp.version import REDIS_VERSION
 
@@ -32,7 +33,7 @@ def echo(session: "RespSession", request: list[bytes]) -> bytes:
 
 def hello(session: "RespSession", request: list[bytes]) -> bytes:
     """HELLO [2|3 [AUTH user password] [SETNAME name]]. Changes nothing if any part is wrong."""
-    chosen, name = session.replies, session.name
+    chosen, name, login = session.replies, session.name, None
     if len(request) > 1:
         version = parse_integer(request[1])
         if version is None:
@@ -40,19 +41,27 @@ def hello(session: "RespSession", request: list[bytes]) -> bytes:
         if version not in (2, 3):
             raise CommandError("NOPROTO unsupported protocol version")
         chosen = replies.RESP2 if version == 2 else replies.RESP3
-        name = _hello_options(request, name)
+        name, login = _hello_options(request, name)
+    if login is not None:
+        log_in(session, *login)
+    if session.user is None:
+        raise CommandError(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
+            "<user> <pass> option can be used to authenticate the client and select the RESP protocol version at the "
+            "same time"
+        )
     session.replies, session.name = chosen, name
     session.choose_table()
     return _greeting(session)
 
 
-def _hello_options(request: list[bytes], name: bytes) -> bytes:
-    """Checks AUTH and returns the name that SETNAME asks for, or else `name`."""
-    position = 2
+def _hello_options(request: list[bytes], name: bytes) -> tuple[bytes, tuple[bytes, bytes] | None]:
+    """The name that SETNAME asks for, or else `name`; and the user and the password of AUTH."""
+    position, login = 2, None
     while position < len(request):
         option, left = request[position].lower(), len(request) - position - 1
         if option == b"auth" and left >= 2:
-            check_password(request[position + 1])
+            login = (request[position + 1], request[position + 2])
             position += 3
         elif option == b"setname" and left >= 1:
             name = checked_name(request[position + 1])
@@ -60,7 +69,7 @@ def _hello_options(request: list[bytes], name: bytes) -> bytes:
         else:
             shown = request[position].decode(errors="surrogateescape")
             raise CommandError(f"ERR Syntax error in HELLO option '{shown}'")
-    return name
+    return name, login
 
 
 def _greeting(session: "RespSession") -> bytes:
@@ -79,19 +88,26 @@ def _greeting(session: "RespSession") -> bytes:
 def auth(session: "RespSession", request: list[bytes]) -> bytes:
     if len(request) > 3:
         raise syntax_error()
-    if len(request) == 2:
+    if len(request) == 2 and not session.service.users:
         raise CommandError(
             "ERR AUTH <password> called without any password configured for the default user. "
             "Are you sure your configuration is correct?"
         )
-    check_password(request[1])
+    log_in(session, request[1] if len(request) == 3 else DEFAULT_USER, request[-1])
     return replies.OK
 
 
-def check_password(user: bytes) -> None:
-    """There are no users yet but the default one, who needs no password and so may give any."""
-    if user != b"default":
+def log_in(session: "RespSession", user: bytes, password: bytes) -> None:
+    """Where there are no users there is the default one, who needs no password and so may give any."""
+    users = session.service.users
+    try:
+        is_known = users.check(user.decode(), password.decode()) if users else user == DEFAULT_USER
+    except UnicodeDecodeError:
+        is_known = False
+    if not is_known:
         raise CommandError("WRONGPASS invalid username-password pair or user is disabled.")
+    session.user = user
+    session.choose_table()
 
 
 def checked_name(name: bytes, what: str = "Client names") -> bytes:
@@ -119,6 +135,7 @@ def reset(session: "RespSession", request: list[bytes]) -> bytes:
     session.name = b""
     session.skipped_replies = 0
     session.no_evict = session.no_touch = False
+    session.user = None if session.service.users else DEFAULT_USER
     session.choose_table()
     return _RESET
 

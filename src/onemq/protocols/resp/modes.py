@@ -3,6 +3,7 @@
     queueing     between MULTI and EXEC: commands are kept
     listening    a RESP2 client with subscriptions: most commands are refused
     paused       CLIENT PAUSE: commands wait, all or those that write
+    unknown      not logged in, where there are users: nearly all commands are refused
 
 A mode is a command table of its own, with the same rows but other handlers. A session changes its
 table when its mode changes (`RespSession.choose_table`), and the ordinary way costs nothing.
@@ -40,9 +41,13 @@ class Modes:
         self._plain = plain
         self._pause = pause
         self._made: dict[tuple[bool, bool, bool, bool], Table] = {}
+        self._for_strangers: Table | None = None
 
     def table(self, session: "RespSession") -> Table:
         """What the session's requests are looked up in now."""
+        if session.user is None:
+            self._for_strangers = self._for_strangers or _changed(self._plain, _refusing)
+            return self._for_strangers
         queueing = session.transaction is not None
         listening = session.subscriptions is not None and session.replies.version == 2
         pause = self._pause
@@ -83,6 +88,17 @@ class Modes:
 def _changed(table: Table, change: Change) -> Table:
     rows = {id(row): change(row) for row in table.values()}
     return {name: rows[id(row)] for name, row in table.items()}
+
+
+def _refusing(row: Command) -> Command:
+    """The row for those who have not logged in."""
+    if "no_auth" in row.flags:
+        return row
+
+    def refuse(session: "RespSession", request: list[bytes]) -> bytes:
+        raise CommandError("NOAUTH Authentication required.")
+
+    return replace(row, handler=refuse)
 
 
 def _transaction_writes(session: "RespSession", request: list[bytes]) -> bool:

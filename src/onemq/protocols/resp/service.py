@@ -16,6 +16,7 @@ from onemq.protocols.resp.pause import Pause
 from onemq.protocols.resp.pubsub import PubSub
 from onemq.protocols.resp.scans import Scans
 from onemq.protocols.resp.session import RespSession
+from onemq.users import Users
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,12 @@ class RespService:
         facts: ServerFacts,
         commands: Mapping[bytes, Command] | None = None,
         topic_config: TopicConfig | None = None,
+        users: Users | None = None,
     ) -> None:
         self.core = core
         self.facts = facts
+        self.users = users or Users()
+        """Who may log in; if there is anybody, everybody has to."""
         self.topic_config = topic_config or TopicConfig()
         """What streams are like that a command makes."""
         self.commands = by_name(COMMANDS) if commands is None else commands

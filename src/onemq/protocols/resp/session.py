@@ -35,6 +35,7 @@ _RUN_MIN = 8
 """From so many requests on it is worth while to look whether they are alike."""
 _HTTP_WORDS = (b"post", b"host:")
 """How a browser begins that was tricked into talking to us."""
+DEFAULT_USER = b"default"
 _NOTHING: Iterator[list[bytes]] = iter(())
 
 
@@ -72,6 +73,7 @@ class RespSession:
         "subscriptions",
         "transaction",
         "unblock",
+        "user",
         "watched",
     )
     __deletable__ = ("_decoder",)
@@ -103,6 +105,8 @@ class RespSession:
         """What goes on when the peer takes our output again."""
         self.mq: MqConnection | None = None
         """Its members of groups and its subscriptions, if it has any."""
+        self.user: bytes | None = None if service.users else DEFAULT_USER
+        """Who logged in; nobody needs to where there are no users."""
         self._commands = service.modes.table(self)
         self._decoder = RequestDecoder()
         self._todo = _NOTHING  # decoded, not executed yet
