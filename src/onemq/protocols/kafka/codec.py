@@ -20,7 +20,7 @@ from msgspec import Struct
 from onemq.protocols.kafka import primitives
 from onemq.protocols.kafka.fields import Field, Kind, fields_in
 from onemq.protocols.kafka.primitives import Malformed
-from onemq.protocols.kafka.schema import Message, Number
+from onemq.protocols.kafka.schema import UUID, Message, Number
 
 M = TypeVar("M", bound=Message)
 
@@ -136,7 +136,7 @@ class _ReaderSource(_Source):
         self._line(f"count, at = read_{self._short}count(data, at)", depth)
         self._line("if count < 0:", depth)
         self._line(f"{target} = None" if field.nullable else "raise Malformed('a list is null')", depth + 1)
-        if isinstance(field.kind, Number) and field.kind.letter != "16s":
+        if isinstance(field.kind, Number) and field.kind != UUID:
             letter = field.kind.letter
             self._line("else:", depth)
             self._line(f"{target}, at = read_numbers(data, at, count, {letter!r}, {calcsize(letter)})", depth + 1)
@@ -218,6 +218,9 @@ class _WriterSource(_Source):
             self._line("else:", depth)
             depth += 1
         self._line(f"{self._append}(packed_{self._short}count(len(elements)))", depth)
+        if isinstance(field.kind, Number) and field.kind != UUID:
+            self._line(f"{self._append}(packed_numbers(elements, {field.kind.letter!r}))", depth)
+            return
         self._line("for element in elements:", depth)
         self._write_element(field.kind, "element", depth + 1)
 

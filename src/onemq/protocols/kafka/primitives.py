@@ -5,7 +5,7 @@ the bytes each time: a position beyond it stays beyond it, the next read fails t
 compares positions at last. Lengths are never negative, so no position goes back.
 """
 
-from struct import Struct, unpack_from
+from struct import Struct, pack, unpack_from
 from typing import TypeVar
 
 from onemq.errors import ProtocolError
@@ -82,6 +82,10 @@ def packed_short_count(value: int) -> bytes:
 def read_numbers(data: bytes, at: int, count: int, letter: str, size: int) -> tuple[list[int], int]:
     """As many numbers of fixed size. `struct` looks whether they are there before it makes room for them."""
     return list(unpack_from(f">{count}{letter}", data, at)), at + count * size
+
+
+def packed_numbers(values: list[int], letter: str) -> bytes:
+    return pack(f">{len(values)}{letter}", *values)
 
 
 # Text.

@@ -54,7 +54,8 @@ Int8 = Annotated[int, Number("b")]
 Int16 = Annotated[int, Number("h")]
 Int32 = Annotated[int, Number("i")]
 Int64 = Annotated[int, Number("q")]
-Uuid = Annotated[bytes, Number("16s")]
+UUID = Number("16s")
+Uuid = Annotated[bytes, UUID]
 """16 bytes."""
 Records = bytes | memoryview
 """Record batches as they are; in what was read, a view of the request."""
