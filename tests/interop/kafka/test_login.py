@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer
 
 import onemq
+from tests.apache_kafka import missing, tool
 from tests.process import Serve, run
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -121,3 +122,23 @@ def test_redis_and_the_sdk_log_in_as_the_same_user(broker: Serve) -> None:
         mq.producer().send("orders", "two apples")
     with pytest.raises(onemq.OneMQError), onemq.connect(f"onemq://ann:wrong@127.0.0.1:{broker.port}") as mq:
         mq.producer().send("orders", "two apples")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+@pytest.mark.xdist_group("apache-kafka")
+@pytest.mark.parametrize(
+    ("mechanism", "module"),
+    [("PLAIN", "plain.PlainLoginModule"), *((each, "scram.ScramLoginModule") for each in MECHANISMS[1:])],
+)
+def test_java_logs_in(broker: Serve, tmp_path: Path, mechanism: str, module: str) -> None:
+    settings = tmp_path / "client.properties"
+    login = f'org.apache.kafka.common.security.{module} required username="ann" password='
+    for password, code in (("secret", 0), ("wrong", 1)):
+        settings.write_text(
+            f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\n"
+            f'sasl.jaas.config={login}"{password}";\nretries=1\n'
+        )
+        done = tool("kafka-topics", broker.kafka_port, "--command-config", str(settings), "--list")
+        assert done.returncode == code, done.stderr
+    assert "SaslAuthenticationException" in done.stdout + done.stderr

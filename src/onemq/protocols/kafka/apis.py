@@ -8,11 +8,11 @@ from onemq.protocols.kafka.admin.reassignments import list_partition_reassignmen
 from onemq.protocols.kafka.admin.topics import create_partitions, create_topics, delete_topics
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.api import api as _api
+from onemq.protocols.kafka.handlers import describe_topic_partitions
 from onemq.protocols.kafka.handlers.api_versions import api_versions
 from onemq.protocols.kafka.handlers.consumer_groups import consumer_group_describe, consumer_group_heartbeat
 from onemq.protocols.kafka.handlers.delete_records import delete_records
 from onemq.protocols.kafka.handlers.describe_cluster import describe_cluster
-from onemq.protocols.kafka.handlers.describe_topic_partitions import describe_topic_partitions
 from onemq.protocols.kafka.handlers.fetch import fetch
 from onemq.protocols.kafka.handlers.find_coordinator import find_coordinator
 from onemq.protocols.kafka.handlers.groups import delete_groups, describe_groups, list_groups
@@ -178,7 +178,12 @@ APIS = (
     _api(ListTransactionsRequest, ListTransactionsResponse, list_transactions),
     _api(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, consumer_group_heartbeat),
     _api(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, consumer_group_describe),
-    _api(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, describe_topic_partitions),
+    _api(
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+        describe_topic_partitions.describe_topic_partitions,
+        refuse=describe_topic_partitions.refuse,
+    ),
     _api(ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse, share_group_heartbeat),
     _api(ShareGroupDescribeRequest, ShareGroupDescribeResponse, share_group_describe),
     _api(ShareFetchRequest, ShareFetchResponse, share_fetch),

@@ -73,5 +73,18 @@ def test_only_what_was_asked_for_is_told_and_nothing_is_made() -> None:
     answer = client.ask(DescribeTopicPartitionsRequest(topics=wanted))
     assert pages(answer) == [("a", 0, [0]), ("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])]
     assert client.core.topics.find("new") is None
-    answer = client.ask(DescribeTopicPartitionsRequest(topics=wanted, cursor=Cursor("b", -5)))
-    assert pages(answer) == [("new", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])]
+
+
+@pytest.mark.parametrize("cursor", [Cursor("b", 0), Cursor("a", -5)])
+def test_a_page_that_begins_elsewhere_is_refused(cursor: Cursor) -> None:
+    client = Client()
+    client.core.topics.create("a")
+    answer = client.ask(DescribeTopicPartitionsRequest(topics=[TopicRequest("a"), TopicRequest("c")], cursor=cursor))
+    assert pages(answer) == [("a", ErrorCode.INVALID_REQUEST, []), ("c", ErrorCode.INVALID_REQUEST, [])]
+
+
+def test_pages_of_all_topics_go_on_when_a_topic_is_gone() -> None:
+    client = Client()
+    for name in ("a", "c"):
+        client.core.topics.create(name)
+    assert pages(client.ask(DescribeTopicPartitionsRequest(cursor=Cursor("b", 3)))) == [("c", 0, [0])]

@@ -1,7 +1,7 @@
 """FindCoordinator: who looks after a group, a transactional id or a share of a partition. Always this broker."""
 
 from onemq.protocols.kafka.call import Call
-from onemq.protocols.kafka.errors import ErrorCode, Refused
+from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.identity import NODE_ID
 from onemq.protocols.kafka.schemas.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -19,5 +19,5 @@ def find_coordinator(call: Call[FindCoordinatorRequest]) -> FindCoordinatorRespo
         here = (NODE_ID, host, port) if is_known else (-1, "", -1, ErrorCode.INVALID_REQUEST, "unknown type of key")
         return FindCoordinatorResponse(coordinators=[Coordinator(key, *here) for key in request.coordinator_keys])
     if not is_known:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{request.key_type} is no type of key: 0, 1 or 2")
+        return FindCoordinatorResponse(0, ErrorCode.INVALID_REQUEST, "unknown type of key", -1, "", -1)
     return FindCoordinatorResponse(node_id=NODE_ID, host=host, port=port)
