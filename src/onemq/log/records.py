@@ -58,7 +58,7 @@ UNREADABLE = (Corrupt, InvalidArgument, TooLarge)
 
 _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
-_CHECKED_AT = 21
+CHECKED_AT = 21
 _OFFSET = Struct(">q")
 _PLACE = Struct(">qii")
 _EXTENT = Struct(">q15xiqq")
@@ -196,7 +196,7 @@ class BatchBuilder:
             attributes, last_delta, base_timestamp_ms, max_timestamp_ms, *producer, len(self._records)
         )
         checked = b"".join(parts)
-        length = _CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
+        length = CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
         return _PREFIX.pack(base_offset, length, epoch, MAGIC, crc32c(checked)) + checked
 
 
@@ -234,7 +234,7 @@ def is_sound(data: Buffer, position: int, header: BatchHeader) -> bool:
     end = position + header.size
     if header.magic != MAGIC or header.length < HEADER_BYTES - LENGTH_PREFIX_BYTES or end > len(data):
         return False
-    return int(crc32c(memoryview(data)[position + _CHECKED_AT : end])) == header.crc
+    return int(crc32c(memoryview(data)[position + CHECKED_AT : end])) == header.crc
 
 
 def walk(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
