@@ -10,10 +10,16 @@ room; else clients go without, and lose nothing but bytes.
 
 import secrets
 
+from onemq.core.partition import Partition
+from onemq.core.topics import Topic
+from onemq.errors import OneMQError
 from onemq.limits import KAFKA_FETCH_SESSION_PARTITIONS_MAX, KAFKA_FETCH_SESSIONS_MAX
+from onemq.protocols.kafka.epochs import check_epoch
 from onemq.protocols.kafka.errors import ErrorCode, Refused
+from onemq.protocols.kafka.places import partition_of
 from onemq.protocols.kafka.schema import INT32_MAX
-from onemq.protocols.kafka.schemas.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, PartitionData
+from onemq.protocols.kafka.schemas.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from onemq.protocols.kafka.topics import KafkaTopics
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
@@ -26,19 +32,39 @@ Place = tuple[str, bytes, int]
 class Wanted:
     """One partition that a client fetches, and what it was told of it last."""
 
-    __slots__ = ("place", "request", "told")
+    __slots__ = ("error", "partition", "place", "request", "told_end", "told_start", "topic")
 
     def __init__(self, place: Place, request: FetchPartition) -> None:
         self.place = place
         self.request = request
-        self.told: tuple[int, int] | None = None
+        self.topic: Topic | None = None
+        self.partition: Partition | None = None
+        self.error: OneMQError | None = None
+        """Why there is none."""
+        self.told_start = self.told_end = -1
 
-    def is_news(self, data: PartitionData) -> bool:
-        """Whether the client of a session must be told; it then counts as told."""
-        told = data.high_watermark, data.log_start_offset
-        if told == self.told and not data.records and not data.error_code:
+    def find(self, topics: KafkaTopics) -> None:
+        """Finds the partition, if that was not done before, or was in vain."""
+        if self.topic is not None and self.error is None and topics.is_current(self.topic):
+            return
+        name, id, number = self.place
+        self.topic = self.partition = self.error = None
+        try:
+            self.topic = topics.get(name) if name else topics.get_by_id(id)
+            check_epoch(self.request.current_leader_epoch)
+            self.partition = partition_of(self.topic, number)
+        except OneMQError as error:
+            self.error = error
+
+    def tell(self) -> bool:
+        """The client is told where the partition begins and ends. Returns whether that is news."""
+        partition = self.partition
+        if partition is None:
+            self.told_start = self.told_end = -1
+            return True
+        if self.told_end == partition.end and self.told_start == partition.start:
             return False
-        self.told = None if data.error_code else told
+        self.told_start, self.told_end = partition.start, partition.end
         return True
 
 
@@ -58,7 +84,7 @@ class FetchSession:
             for request in topic.partitions:
                 place = (topic.topic, topic.topic_id, request.partition)
                 known = self.wanted.get(place)
-                if known is None:
+                if known is None or known.request.current_leader_epoch != request.current_leader_epoch:
                     self.wanted[place] = Wanted(place, request)
                 else:
                     known.request = request
@@ -109,9 +135,7 @@ class FetchSessions:
         elif not request.topics or self._has_room(session, now_ms):
             self._by_id[session.id] = session
         else:
-            session.id = 0
-            for wanted in session.wanted.values():  # the client takes it for a whole answer
-                wanted.told = None
+            session.id = 0  # the client takes it for a whole answer
         return session
 
     def _has_room(self, session: FetchSession, now_ms: int) -> bool:

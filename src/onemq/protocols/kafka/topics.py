@@ -29,6 +29,10 @@ class KafkaTopics:
         topic = self._core.topics.find(name)
         return None if topic is None or topic.internal else topic
 
+    def is_current(self, topic: Topic) -> bool:
+        """Whether what was found earlier is still there, and not only another one of its name."""
+        return self._core.topics.by_id(topic.id) is topic
+
     def get(self, name: str) -> Topic:
         """Raises UNKNOWN_TOPIC_OR_PARTITION."""
         topic = self.find(name)
