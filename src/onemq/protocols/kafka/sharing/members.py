@@ -147,6 +147,8 @@ class ShareMembers:
     def _member(self, beat: Heartbeat) -> tuple[ShareGroup, ShareMember]:
         group = self.groups.get(beat.group)
         member = group.members.get(beat.member) if group is not None else None
+        if group is None and not self._settings.is_known(beat.group):
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no share group {beat.group!r}")
         if group is None or member is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"share group {beat.group!r} has no member {beat.member!r}")
         if beat.epoch not in (LEAVE, member.epoch, member.previous_epoch):

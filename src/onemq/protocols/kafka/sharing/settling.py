@@ -37,15 +37,19 @@ class Settlement:
     """What a member says of messages of one partition."""
 
     def __init__(self, batches: Sequence[AcknowledgementBatch], renewing: bool) -> None:
-        """Raises INVALID_REQUEST for what makes no sense, whatever the messages are."""
+        """Raises INVALID_REQUEST for what makes no sense, whatever the messages are, and INVALID_RECORD_STATE if
+        something is said of a message twice."""
         self.renewing = renewing
         """Whether the request says that there are renewals in it."""
         self.offsets: dict[int, list[int]] = {}
         """By type, ascending."""
         end = count = 0
         for batch in batches:
-            if not end <= batch.first_offset <= batch.last_offset:
-                raise _invalid(f"the offsets {batch.first_offset} to {batch.last_offset} are not in order")
+            if not 0 <= batch.first_offset <= batch.last_offset:
+                raise _invalid(f"there are no offsets from {batch.first_offset} to {batch.last_offset}")
+            if batch.first_offset < end:
+                text = f"the offsets {batch.first_offset} to {batch.last_offset} are not behind those before"
+                raise Refused(ErrorCode.INVALID_RECORD_STATE, text)
             end = batch.last_offset + 1
             count += end - batch.first_offset
             if count > SHARE_SETTLED_MAX:
@@ -65,7 +69,8 @@ class Settlement:
             self.offsets.setdefault(each, []).append(offset)
 
     def carry_out(self, core: Core, group: Group, number: int, member: str) -> None:
-        """Raises INVALID_RECORD_STATE, and does nothing, if any of the messages is not the member's."""
+        """Raises INVALID_RECORD_STATE, and does nothing, if any of the messages is not the member's; INVALID_REQUEST if
+        it was nobody's."""
         cursor = core.groups.cursor(group, number)
         known = {each: self._known(cursor, offsets, member) for each, offsets in self.offsets.items()}
         core.stage.check()
@@ -80,10 +85,11 @@ class Settlement:
             core.groups.fail(group, number, known[RELEASE], RELEASED)
 
     def _known(self, cursor: Cursor, offsets: list[int], member: str) -> list[int]:
-        """Those that are still there; what retention has taken is done."""
-        start = cursor.partition.start
-        if offsets[0] < start:
-            offsets = [offset for offset in offsets if offset >= start]
+        """Those that are not done; everything before the first such one is, or retention has taken it."""
+        if offsets[0] < cursor.low:
+            offsets = [offset for offset in offsets if offset >= cursor.low]
+        if offsets and offsets[-1] >= max(cursor.next, cursor.high):
+            raise _invalid(f"offset {offsets[-1]} was never handed out")
         for delivery in set(map(cursor.unacknowledged.get, offsets)):
             if delivery is None or delivery.member is None or delivery.member.name != member:
                 place = f"{cursor.group.topic.name}-{cursor.partition.number}"

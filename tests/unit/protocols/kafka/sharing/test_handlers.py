@@ -109,6 +109,8 @@ def test_a_heartbeat_is_told_what_to_fetch_and_when_to_come_again(service: Kafka
 
 
 def test_a_heartbeat_of_an_unknown_member_is_refused(service: KafkaService) -> None:
+    assert Consumer(service).heartbeat(7).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    Consumer(service, "n").heartbeat(0, ["t"])
     assert Consumer(service).heartbeat(7).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -271,6 +273,8 @@ def test_acknowledgements_travel_alone(service: KafkaService) -> None:
 def test_what_is_not_the_members_is_refused_partition_by_partition(service: KafkaService) -> None:
     consumer = Consumer(service)
     send(service, b"0")
+    send(service, b"1", number=1)
+    Consumer(service, "n").fetch([1])
     consumer.fetch([0, 1])
     answer = consumer.acknowledge({0: [(0, 0, [ACCEPT])], 1: [(0, 0, [ACCEPT])]})
     assert acknowledged(answer) == [0, ErrorCode.INVALID_RECORD_STATE]

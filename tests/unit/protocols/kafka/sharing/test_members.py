@@ -83,8 +83,16 @@ def test_a_wrong_epoch_is_fenced(members: Members) -> None:
 
 
 def test_who_did_not_join_is_unknown(members: Members) -> None:
+    assert members.refusal(3) == ErrorCode.GROUP_ID_NOT_FOUND
+    members.beat(0, ["a"], "other")
     assert members.refusal(3) == ErrorCode.UNKNOWN_MEMBER_ID
     assert members.refusal(-1) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_after_a_restart_members_are_unknown_but_not_their_groups(members: Members) -> None:
+    epoch, _ = members.beat(0, ["a"])
+    members.members = ShareMembers(members.broker.core, lambda *told: None)
+    assert members.refusal(epoch) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(("member", "topics"), [("", ["a"]), ("m", None)])

@@ -112,13 +112,13 @@ def test_one_request_settles_each_message_in_its_own_way(broker: Broker) -> None
     [
         [(3, 2, [ACCEPT])],
         [(-1, 2, [ACCEPT])],
-        [(0, 3, [ACCEPT]), (3, 4, [ACCEPT])],
         [(0, 3, [])],
         [(0, 3, [ACCEPT, ACCEPT])],
         [(0, 0, [5])],
         [(0, 0, [-1])],
         [(0, 0, [RENEW])],
         [(0, 1 << 62, [ACCEPT])],
+        [(20, 20, [ACCEPT])],
     ],
 )
 def test_what_makes_no_sense_is_refused(broker: Broker, batches: list[Batch]) -> None:
@@ -131,7 +131,8 @@ def test_nothing_happens_if_a_message_is_not_the_members(broker: Broker) -> None
     group = acquired(broker)
     settle(broker, group, (4, 4, [ACCEPT]))
     assert refusal(broker, group, (0, 9, [ACCEPT])) == ErrorCode.INVALID_RECORD_STATE
-    assert refusal(broker, group, (0, 0, [ACCEPT]), (20, 20, [REJECT])) == ErrorCode.INVALID_RECORD_STATE
+    assert refusal(broker, group, (0, 0, [ACCEPT]), (4, 4, [REJECT])) == ErrorCode.INVALID_RECORD_STATE
+    assert refusal(broker, group, (0, 3, [ACCEPT]), (3, 4, [ACCEPT])) == ErrorCode.INVALID_RECORD_STATE
     assert refusal(broker, group, (0, 1, [ACCEPT]), member="n") == ErrorCode.INVALID_RECORD_STATE
     assert group.lag == 9
 
@@ -140,6 +141,13 @@ def test_a_lock_that_ended_is_not_the_members_any_more(broker: Broker) -> None:
     group = acquired(broker, lease_ms=MINUTE_MS)
     broker.pass_ms(MINUTE_MS)
     assert refusal(broker, group, (0, 0, [ACCEPT])) == ErrorCode.INVALID_RECORD_STATE
+
+
+def test_what_is_done_already_stays_done(broker: Broker) -> None:
+    group = acquired(broker)
+    for _ in range(2):
+        settle(broker, group, (0, 3, [ACCEPT]))
+    assert group.lag == 6
 
 
 def test_what_retention_has_taken_is_done(broker: Broker) -> None:
