@@ -48,6 +48,7 @@ class KafkaService:
         self.groups.on_change = lambda group: core.readers.tell(group.name, group.reading())
         self.sharing = Sharing(core, self.topics)
         self.groups.is_shared = self.sharing.has_members
+        self.sharing.members.is_taken = self.groups.is_busy
         self.apis = by_key(APIS)
         self.fetch_sessions = FetchSessions()
         self.sessions: dict[int, KafkaSession] = {}

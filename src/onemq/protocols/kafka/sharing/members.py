@@ -91,6 +91,8 @@ class ShareMembers:
         self._core = core
         self._on_silent = on_silent
         self._settings = ShareSettings(core)
+        self.is_taken: Callable[[str], bool] = lambda group: False
+        """Whether a group of that name has members of another kind, which keep places of their own."""
         self.groups: dict[str, ShareGroup] = {}
 
     def heartbeat(self, beat: Heartbeat, client: Client = NOBODY) -> Answer:
@@ -131,6 +133,9 @@ class ShareMembers:
     def _joined(self, beat: Heartbeat, client: Client) -> tuple[ShareGroup, ShareMember]:
         if beat.topics is None:
             raise Refused(ErrorCode.INVALID_REQUEST, "a member that joins names the topics it wants")
+        if self.is_taken(beat.group):
+            text = f"group {beat.group!r} has members that are no share consumers"
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
         group = self.groups.get(beat.group) or ShareGroup(beat.group)
         member = group.members.get(beat.member)
         if member is None:

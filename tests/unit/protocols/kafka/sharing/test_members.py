@@ -120,6 +120,11 @@ def test_a_member_that_is_not_heard_of_is_gone(members: Members) -> None:
     assert [name for _, name, _ in members.silent] == ["m"]
 
 
+def test_a_name_with_members_of_another_kind_is_taken(members: Members) -> None:
+    members.members.is_taken = {"g"}.__contains__
+    assert members.refusal(0, ["a"]) == ErrorCode.GROUP_ID_NOT_FOUND
+
+
 def test_a_group_has_so_many_members_only(members: Members, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("onemq.protocols.kafka.sharing.members.SHARE_MEMBERS_MAX", 1)
     members.beat(0, ["a"], "m")
