@@ -51,13 +51,15 @@ def _all(service: "KafkaService") -> list[ListedGroup]:
         name: ListedGroup(name, group.protocol_type or "", group.state, group.type)
         for name, group in service.groups.groups.items()
     }
-    for name in service.sharing.members.groups:
-        listed[name] = ListedGroup(name, SHARE, State.STABLE, SHARE)
+    for name in service.sharing.settings.names():
+        if service.sharing.has_members(name):
+            listed[name] = ListedGroup(name, SHARE, State.STABLE, SHARE)
+        else:
+            listed.setdefault(name, ListedGroup(name, SHARE, State.EMPTY, SHARE))
     for topic in service.topics.all():
         for name, group in topic.groups.items():
             if name not in listed:
-                shared = service.sharing.settings.is_known(name)
-                listed[name] = ListedGroup(name, SHARE if shared else "", State.EMPTY, SHARE if shared else CLASSIC)
+                listed[name] = ListedGroup(name, "", State.EMPTY, CLASSIC)
             if _is_in_use(group) and name not in service.groups.groups:
                 listed[name].group_state = State.STABLE
     return list(listed.values())

@@ -57,9 +57,13 @@ class ShareSettings:
         """Whether the name is that of a share group."""
         return self._core.profiles.get(group).get(_KIND) == _SHARE
 
+    def names(self) -> list[str]:
+        """Those of all share groups."""
+        return [name for name in self._core.profiles.names() if self.is_known(name)]
+
     def forget(self, group: str) -> None:
-        """The group is deleted."""
-        self._core.profiles.set(group, {})
+        """The group is deleted. What was set stays, as in Kafka."""
+        self._core.profiles.set(group, self.own(group))
 
     def own(self, group: str) -> dict[str, str]:
         """Those that were set."""

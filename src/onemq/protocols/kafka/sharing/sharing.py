@@ -23,5 +23,5 @@ class Sharing:
         return group in self.members.groups
 
     def exists(self, group: str) -> bool:
-        """Whether there is a group of that name, with members or in any topic."""
-        return self.has_members(group) or bool(groups_of(self.core, group))
+        """Whether there is a group of that name: a share group, or another in any topic."""
+        return self.settings.is_known(group) or bool(groups_of(self.core, group))

@@ -76,6 +76,8 @@ def test_share_groups_are_listed_as_such(client: Client) -> None:
     assert listed(client) == [("g", "share", "Stable"), ("h", "share", "Stable"), ("other", "classic", "Empty")]
     client.ask(ShareGroupHeartbeatRequest("g", "m", -1))
     assert listed(client)[0] == ("g", "share", "Empty")
+    drop(client, "g", "t")
+    assert listed(client)[0] == ("g", "share", "Empty")
 
 
 def test_a_share_group_is_deleted_when_its_members_are_gone(client: Client) -> None:

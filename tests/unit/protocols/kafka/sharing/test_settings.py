@@ -75,6 +75,19 @@ def test_groups_that_are_there_are_changed_where_something_is_set(broker: Broker
     assert (group.config.lease_ms, group.policy) == (7_000, Immediate(5))
 
 
+def test_a_group_that_is_deleted_leaves_its_settings(broker: Broker, settings: ShareSettings) -> None:
+    change(broker, share_auto_offset_reset="earliest")
+    with broker.turn():
+        settings.reserve("g")
+        settings.reserve("h")
+    assert (settings.names(), settings.own("g")) == (["g", "h"], {RESET: "earliest"})
+    with broker.turn():
+        settings.forget("g")
+        settings.forget("h")
+    assert (settings.names(), settings.own("g")) == ([], {RESET: "earliest"})
+    assert broker.core.profiles.names() == ["g"]
+
+
 def test_trying_changes_nothing(broker: Broker, settings: ShareSettings) -> None:
     with broker.turn():
         settings.change("g", {RESET: "earliest"}, dry=True)
