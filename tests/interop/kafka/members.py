@@ -5,15 +5,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from tests.process import Serve
 
 WAIT_SECONDS_MAX = 30
 QUICK = {
-    "session.timeout.ms": 2_000,
+    "session.timeout.ms": 10_000,
     "heartbeat.interval.ms": 100,
     "fetch.wait.max.ms": 50,
     "auto.offset.reset": "earliest",
@@ -71,6 +72,17 @@ class Members:
 
     def shares(self) -> list[set[int]]:
         return [{each.partition for each in member.assignment()} for member in self.consumers]
+
+    def commit(self) -> None:
+        """What the first one has got, as soon as it is a member."""
+        done: list[object] = []
+
+        def try_it() -> bool:
+            with suppress(KafkaException):
+                done.append(self.consumers[0].commit(asynchronous=False))
+            return bool(done)
+
+        self.poll_until(try_it)
 
     def close(self) -> None:
         for each in self.consumers:

@@ -36,9 +36,9 @@ def join(members: Members, bootstrap: str, group: str, subscription: str, **sett
 def test_members_share_and_take_over(kafka: Serve, bootstrap: str, topic: str, members: Members) -> None:
     make_topic(kafka, topic, 6)
     filled = fill(bootstrap, topic, 6, 10)
-    one = join(members, bootstrap, topic, topic)
+    join(members, bootstrap, topic, topic)
     members.wait_for(filled)
-    one.commit(asynchronous=False)
+    members.commit()
     join(members, bootstrap, topic, topic)
     members.wait_for_shares(3, 3)
     admin = AdminClient({"bootstrap.servers": bootstrap})

@@ -62,7 +62,6 @@ def test_three_members_share_the_partitions_and_whoever_is_left_takes_over(
     members.wait_for(filled)
     assert set[int]().union(*members.shares()) == set(range(6))
     for left in ((3, 3), (6,)):
-        members.consumers[0].commit(asynchronous=False)
         members.consumers.pop(0).close()
         members.wait_for_shares(*left)
 
@@ -99,16 +98,16 @@ def test_cooperative_members_keep_what_they_need_not_give_away(
 def test_a_static_member_that_restarts_gets_the_same_again_and_disturbs_nobody(
     bootstrap: str, topic: str, filled: set[bytes], members: Members
 ) -> None:
-    one = join(members, bootstrap, topic, group_instance_id="one", session_timeout_ms=6_000)
+    one = join(members, bootstrap, topic, group_instance_id="one")
     lost: list[int] = []
-    two = consumer(bootstrap, topic, group_instance_id="two", session_timeout_ms=6_000)
+    two = consumer(bootstrap, topic, group_instance_id="two")
     two.subscribe([topic], on_revoke=lambda _, gone: lost.append(len(gone)))
     members.consumers.append(two)
     members.wait_for_shares(3, 3)
     share, other = members.shares()
     members.consumers.remove(one)
     one.close()  # a static member says no good-bye
-    back = join(members, bootstrap, topic, group_instance_id="one", session_timeout_ms=6_000)
+    back = join(members, bootstrap, topic, group_instance_id="one")
     members.poll_until(lambda: bool(back.assignment()))
     assert {each.partition for each in back.assignment()} == share
     assert members.shares()[0] == other
@@ -149,7 +148,7 @@ def test_a_group_goes_on_where_it_was_and_where_others_put_it(
 ) -> None:
     one = join(members, bootstrap, topic)
     members.wait_for(filled)
-    one.commit(asynchronous=False)
+    members.commit()
     members.consumers.remove(one)
     one.close()
     assert kafka.command(f"MQ.GROUP SEEK {topic} {topic} OFFSET 8 PARTITION 3") == b"+OK\r\n"
@@ -229,7 +228,7 @@ def test_offsets_survive_a_killed_broker_and_members_come_back(tmp_path: Path, t
         members = Members(consumer(bootstrap, topic, reconnect_backoff_max_ms=100))
         members.consumers[0].subscribe([topic])
         members.wait_for(filled)
-        members.consumers[0].commit(asynchronous=False)
+        members.commit()
         serve.kill()
     with Serve(tmp_path / "data", port=port, kafka_port=kafka_port) as serve:
         serve.wait_until_serving()
@@ -237,7 +236,7 @@ def test_offsets_survive_a_killed_broker_and_members_come_back(tmp_path: Path, t
         fill_one(bootstrap, topic, b"after")
         members.wait_for(more)
         assert committed(members.consumers[0], topic, 0, 1) == [5, 5]
-        members.consumers[0].commit(asynchronous=False)
+        members.commit()
         assert committed(members.consumers[0], topic, 0, 1) == [6, 5]
         members.close()
     assert len(members.got) == len(filled) + 1, "nothing came twice"

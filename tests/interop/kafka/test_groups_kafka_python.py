@@ -13,7 +13,7 @@ from tests.interop.kafka.members import WAIT_SECONDS_MAX, fill, make_topic
 from tests.process import Serve
 
 QUICK = {
-    "session_timeout_ms": 2_000,
+    "session_timeout_ms": 10_000,
     "heartbeat_interval_ms": 100,
     "fetch_max_wait_ms": 50,
     "retry_backoff_ms": 20,
