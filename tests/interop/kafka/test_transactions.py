@@ -93,6 +93,15 @@ def test_readers_of_any_isolation_and_protocol_see_what_is_committed_and_nothing
     assert [message.offset() for message in found] == list(range(6))
 
 
+def test_messages_have_no_offset_before_the_commit(bootstrap: str, topic: str) -> None:
+    sender, offsets = producer(bootstrap, topic), []
+    sender.begin_transaction()
+    for _ in range(5):
+        sender.produce(topic, b"x", on_delivery=lambda error, message: offsets.append((error, message.offset())))
+    sender.commit_transaction(SECONDS)
+    assert offsets == [(None, None)] * 5
+
+
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_keys_headers_times_and_compressed_bodies_come_out_as_they_went_in(
     bootstrap: str, topic: str, compression: str

@@ -32,6 +32,7 @@ _ACKS = (-1, 0, 1)
 _ZSTD = 4
 _ZSTD_SINCE = 7
 _TOPIC_IDS_SINCE = 13
+_COUNTING = ("librdkafka", "confluent-kafka")
 
 
 def produce(call: Call[ProduceRequest]) -> ProduceResponse | None:
@@ -90,7 +91,10 @@ def _stage(call: Call[ProduceRequest], topic: Topic, number: int, batch: Records
     if name is None:
         raise Refused(ErrorCode.INVALID_RECORD, "a batch of a transaction needs a transactional id")
     try:
-        return call.service.core.owners.produce(name, topic, number, batch, header)
+        offset = call.service.core.owners.produce(name, topic, number, batch, header)
+        # librdkafka counts on from the first offset, wherever that is: all that it counts must be below zero.
+        counts = call.session.software_name.startswith(_COUNTING)
+        return -header.record_count if counts else offset
     except (InvalidArgument, Corrupt) as error:
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
     except OneMQError as error:
