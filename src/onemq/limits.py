@@ -141,6 +141,8 @@ PRODUCER_BATCHES_REMEMBERED = 5
 PRODUCER_EPOCH_MAX = 32_766
 """The last epoch of a producer id: in batches it has 16 bits, and Kafka's clients take no higher one. Then the producer
 gets a new id."""
+PRODUCERS_MAX = 200_000
+"""Idempotent producers that are known; a further one takes the place of those that sent nothing for longest."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000
 """A producer that sent nothing for so long is forgotten."""
 

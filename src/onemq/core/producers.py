@@ -16,7 +16,7 @@ from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.core.transaction import OWNED
 from onemq.errors import Fenced, NotFound, OutOfOrderSequence
-from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_EPOCH_MAX, PRODUCER_IDLE_MS_MAX
+from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_EPOCH_MAX, PRODUCER_IDLE_MS_MAX, PRODUCERS_MAX
 from onemq.message import check_name
 
 _SEQUENCE_MASK = (1 << 31) - 1
@@ -88,6 +88,9 @@ class Producers:
         self._stage.check()
         known = self._by_name.get(name) if name is not None else None
         fits = known is not None and known.epoch < PRODUCER_EPOCH_MAX
+        if known is None and len(self._by_id) >= PRODUCERS_MAX:
+            oldest = sorted(self._by_id.values(), key=lambda each: each.seen_ms)
+            self._forget(oldest[: max(PRODUCERS_MAX // 10, 1)])
         id, epoch = (known.id, known.epoch + 1) if known is not None and fits else (self._next_id, 0)
         entry = (PRODUCER, id, epoch, name, self._stage.now_ms)
         self._apply_producer(entry)
@@ -134,10 +137,12 @@ class Producers:
 
     def forget_idle(self, now_ms: int) -> None:
         """Drops producers that sent nothing for a week."""
-        idle = [each.id for each in self._by_id.values() if now_ms - each.seen_ms > PRODUCER_IDLE_MS_MAX]
-        idle = [id for id in idle if not self.is_busy(self._by_id[id])]
-        if idle:
-            entry = (PRODUCERS_FORGET, idle)
+        self._forget(each for each in self if now_ms - each.seen_ms > PRODUCER_IDLE_MS_MAX)
+
+    def _forget(self, producers: Iterable[Producer]) -> None:
+        ids = [each.id for each in producers if not self.is_busy(each)]
+        if ids:
+            entry = (PRODUCERS_FORGET, ids)
             self._apply_forget(entry)
             self._stage.entry(entry, sync=False)
 

@@ -21,8 +21,9 @@ from onemq.errors import (
     TransactionTooLarge,
 )
 from onemq.limits import OWNER_TIMEOUT_MS_MAX, PRODUCER_IDLE_MS_MAX
-from onemq.log.records import read_header
-from tests.unit.core.broker import HOUR_MS, Broker, sealed
+from onemq.log.records import HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.message import DUE, PRIORITY, Headers
+from tests.unit.core.broker import HOUR_MS, NOW_MS, Broker, sealed
 from tests.unit.core.test_producers import of_producer
 
 NAME = "copier"
@@ -47,11 +48,14 @@ class Owning:
 
     def send(self, *bodies: bytes, topic: str = "t", number: int = 0, sequence: int | None = None) -> int:
         first = self.sequences.get((topic, number), 0) if sequence is None else sequence
-        batch = of_producer(sealed(*bodies), *self.identity, first)
-        with self.broker.turn() as core:
-            offset = core.owners.produce(self.name, core.topics.get(topic), number, batch, read_header(batch))
+        offset = self.send_batch(sealed(*bodies), topic, number, first)
         self.sequences[topic, number] = first + len(bodies)
         return offset
+
+    def send_batch(self, batch: bytes, topic: str = "t", number: int = 0, sequence: int = 0) -> int:
+        mine = of_producer(batch, *self.identity, sequence)
+        with self.broker.turn() as core:
+            return core.owners.produce(self.name, core.topics.get(topic), number, mine, read_header(mine))
 
     def commit_offsets(self, group: str, places: Mapping[int, Place], topic: str = "t") -> None:
         with self.broker.turn() as core:
@@ -174,13 +178,71 @@ def test_the_decision_survives_with_everything_or_not_at_all(local: Broker) -> N
     assert place_of(local) == (0, "")
 
 
+def batch_of(*headers: Headers, time_ms: int = NOW_MS - 1) -> bytes:
+    """One message for each of the headers."""
+    builder = BatchBuilder(0, time_ms)
+    for number, each in enumerate(headers):
+        builder.add(time_ms, b"key", b"%d" % number, encode_headers(each))
+    return builder.seal()
+
+
 def test_keys_headers_and_times_come_out_as_they_went_in(two: Broker) -> None:
     owner = Owning(two)
     owner.begin(0)
-    owner.send(b"a")
+    owner.send_batch(batch_of(((b"h", b"v"), (b"h", None)), ()))
+    two.now_ms += 5
     owner.end()
-    (record,) = two.records()
-    assert record[2:4] == (None, b"a")
+    first, second = two.records()
+    assert first == (0, NOW_MS - 1, b"key", b"0", ((b"h", b"v"), (b"h", None)))
+    assert second == (1, NOW_MS - 1, b"key", b"1", ())
+
+
+def test_a_topic_that_stamps_gives_the_time_of_the_commit(broker: Broker) -> None:
+    broker.topic("t", message_time="broker")
+    owner = Owning(broker)
+    owner.begin(0)
+    owner.send_batch(batch_of(()))
+    broker.now_ms += 5
+    owner.end()
+    assert [record[1] for record in broker.records()] == [NOW_MS + 5]
+
+
+def test_delays_and_priorities_of_messages_count_from_the_commit_on(local: Broker) -> None:
+    local.topic()
+    owner = Owning(local)
+    owner.begin(0)
+    owner.send_batch(batch_of((), ((DUE, b"+1000"),), ((PRIORITY, b"9"),)))
+    local.pass_ms(500)
+    owner.end()
+    assert local.values() == [b"0", b"2"]
+    received = [record[3] for _, record, _ in local.receive(local.group(), most=1)]
+    assert received == [b"2"]
+    local.restart()
+    local.pass_ms(999)
+    assert local.values() == [b"0", b"2"]
+    local.pass_ms(1)
+    assert local.values() == [b"0", b"2", b"1"]
+
+
+def test_a_delay_that_is_none_is_refused_when_it_comes(two: Broker) -> None:
+    owner = Owning(two)
+    owner.begin(0)
+    with pytest.raises(InvalidArgument, match="_due"):
+        owner.send_batch(batch_of(((DUE, b"soon"),)))
+    owner.end()
+    assert two.all_values() == [[], []]
+
+
+def test_a_batch_whose_records_nobody_can_read_does_not_stand_in_the_way_of_a_commit(two: Broker) -> None:
+    sound = batch_of((), ())
+    broken = sound[:HEADER_BYTES] + b"\xff" * (len(sound) - HEADER_BYTES)
+    owner = Owning(two)
+    owner.begin(0, 1)
+    owner.send_batch(broken)
+    owner.send(b"good", number=1)
+    assert not owner.end().left
+    assert two.values(number=1) == [b"good"]
+    assert two.core.topics.get("t").partitions[0].end == 2
 
 
 # Who may do what

@@ -252,6 +252,23 @@ def test_a_producer_that_sends_nothing_for_a_week_is_forgotten(broker: Broker) -
     assert again.id not in (idle.id, busy.id, named.id)
 
 
+def test_only_so_many_producers_are_known_and_those_stay_that_sent_last(
+    local: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything is bounded."""
+    monkeypatch.setattr("onemq.core.producers.PRODUCERS_MAX", 3)
+    local.topic()
+    known = [opened(local) for _ in range(3)]
+    local.pass_ms(1)
+    produce(local, known[0], 0)
+    latest = opened(local)
+    assert [each.id for each in local.core.producers] == [known[0].id, known[2].id, latest.id]
+    assert produce(local, known[0], 1) == 1
+    local.restart()
+    with local.turn() as core, pytest.raises(NotFound):
+        core.producers.get(known[1].id)
+
+
 def test_a_topic_that_goes_takes_its_sequences_along(local: Broker) -> None:
     """Everything is bounded: a producer may outlive any number of topics."""
     producer = opened(local)
