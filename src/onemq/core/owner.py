@@ -7,8 +7,6 @@ from onemq.core.marking import Place
 
 Target = tuple[int, int]
 """(topic, partition)"""
-OFFSET_BYTES = 32
-"""What each offset counts beside its remark."""
 
 
 class Offsets(NamedTuple):

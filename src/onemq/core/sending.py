@@ -302,10 +302,10 @@ class Sending:
     def check_foreign(self, topic: Topic, batch: Buffer, header: BatchHeader) -> None:
         """Raises what `send_batch` would raise now of a batch that its protocol has checked (`check_ready_made`)."""
         self.check_batch(topic, batch, header)
-        whole = bytes(batch)
-        if may_be_marked(whole, header):
-            sort_by_due(decode(whole, 0, header), self._stage.now_ms)
-
+        if not header.attributes & COMPRESSION_MASK:
+            whole = bytes(batch)
+            if may_be_marked(whole, header):
+                sort_by_due(decode(whole, 0, header), self._stage.now_ms)
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:
         """Stages records one by one, since each needs an id of its own in its stream."""
