@@ -9,7 +9,7 @@ BIN    := .venv/bin
 # checkout builds its own instead of running another one's code.
 STAMP  := .venv/ready-$(shell pwd | cksum | cut -d' ' -f1)
 
-.PHONY: help setup native packages serve demo test spark plain check bench soak fuzz lock clean
+.PHONY: help setup native packages serve demo test spark kafka plain check bench soak fuzz lock clean
 
 help:   ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,12 @@ test:   ## check, all tests but the long ones, and the simulation over SEEDS=200
 spark: setup  ## all tests with Spark: pipelines, the page about them, the demo, and kills on a cluster; ten minutes
 	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/spark
 
+kafka: setup  ## all tests with Kafka's clients, its Java tools, Spark's source, and Apache Kafka beside OneMQ; ten minutes
+	@scripts/system-packages
+	@scripts/kafka >/dev/null
+	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && \
+	  $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -rs tests/interop/kafka
+
 plain: setup  ## the unit tests with all modules as plain Python
 	ONEMQ_PLAIN=1 $(BIN)/python -m pytest -n $(JOBS) tests/unit
 
@@ -56,6 +62,7 @@ check: $(STAMP)  ## lint and strict types
 
 bench: setup  ## measure and compare with the targets; options in ARGS
 	@scripts/system-packages
+	@scripts/kafka >/dev/null
 	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m bench $(ARGS)
 
 soak: setup  ## the simulation with fresh seeds until interrupted; options in ARGS
