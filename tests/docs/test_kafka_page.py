@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from onemq.limits import KAFKA_PARKED_BYTES_MAX, KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX, MIB
-from tests.docs.kafka_page import PAGE, api_table, examples, written_table
+from tests.docs.kafka_page import PAGE, api_table, examples, settings_table, written_settings, written_table
 from tests.process import Serve
 
 TEXT = PAGE.read_text()
@@ -16,6 +16,10 @@ DEFAULT_ADDRESS = "127.0.0.1:9092"
 
 def test_the_table_is_that_of_the_code() -> None:
     assert written_table(TEXT) == api_table(), "python -m tests.docs.kafka_page writes it anew"
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    assert written_settings(TEXT) == settings_table(), "python -m tests.docs.kafka_page writes it anew"
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -1,11 +1,14 @@
 """The same requests to OneMQ and to a real Apache Kafka: the replies are the same where they should be."""
 
+import socket
+import struct
 import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from tests.apache_kafka import ApacheKafka, missing
 from tests.kafka_raw import call
@@ -23,7 +26,6 @@ OURS_ALONE = {"onemq.expired", "onemq.expires.ms", "onemq.kind", "onemq.trace"}
 OTHER_DEFAULTS = {
     "flush.messages",
     "max.message.bytes",
-    "message.timestamp.after.max.ms",
     "min.insync.replicas",
     "retention.ms",
     "segment.bytes",
@@ -387,3 +389,93 @@ def test_sizes_on_disk(both: Both, version: int) -> None:
 def test_nothing_is_moved(both: Both) -> None:
     for asked in (None, [{"name": "beside", "partition_indexes": [0]}]):
         both.agree("ListPartitionReassignments", 0, timeout_ms=1000, topics=asked)
+
+
+LATER_HERE = {18, 42}
+"""ApiVersions and DeleteGroups have one version more than Kafka 4.3: that of 4.4."""
+FEWER_HERE = {24, 26, 28}
+"""Transactions in which partitions need not be named before (KIP-890) are not offered."""
+
+
+def test_versions_are_kafkas(both: Both) -> None:
+    """What is offered is offered as far as Kafka does, so that a client chooses the same version for both."""
+    ours, theirs = (
+        {each["api_key"]: (each["min_version"], each["max_version"]) for each in answer["api_keys"]}
+        for answer in both.ask("ApiVersions", 3, client_software_name="raw", client_software_version="1")
+    )
+    assert set(ours) - set(theirs) == set()
+    assert {key for key in ours if ours[key][0] != theirs[key][0]} == set()
+    assert {key for key in ours if ours[key][1] > theirs[key][1]} == LATER_HERE
+    assert {key for key in ours if ours[key][1] < theirs[key][1]} == FEWER_HERE
+
+
+def test_a_version_of_the_future(both: Both) -> None:
+    """ApiVersions is answered in version 0, with the code for it."""
+    header = struct.pack(">hhi", 18, 99, 1) + struct.pack(">h", 3) + b"raw" + b"\0"
+    codes = []
+    for port in both.ports:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(struct.pack(">i", len(header)) + header)
+            codes.append(struct.unpack(">h", connection.recv(100)[8:10])[0])
+    assert codes == [35, 35]
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+def test_metadata_of_topics_that_are_and_are_not(both: Both, version: int) -> None:
+    """The topics alone: brokers and clusters are others."""
+    asked = [{"name": name, "topic_id": NOBODY} for name in ("beside-two", "nobody-here", "with a blank")]
+    answers = both.ask("Metadata", version, topics=asked, allow_auto_topic_creation=False)
+    assert answers[0]["topics"] == answers[1]["topics"]
+
+
+def produced(key: bytes | None, value: bytes, timestamp_ms: int) -> bytes:
+    """A batch with one record, made by kafka-python."""
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+    assert builder.append(0, timestamp_ms, key, value, []) is not None
+    return bytes(builder.build())
+
+
+def produce(both: Both, topic: str, number: int, records: bytes | None, version: int = 9, acks: int = -1) -> list[Any]:
+    """The code, first offset and time of the one batch, from both."""
+    data = [{"name": topic, "partition_data": [{"index": number, "records": records}]}]
+    answers = both.ask("Produce", version, transactional_id=None, acks=acks, timeout_ms=20_000, topic_data=data)
+    found = [answer["responses"][0]["partition_responses"][0] for answer in answers]
+    return [{name: each[name] for name in ("error_code", "base_offset", "log_append_time_ms")} for each in found]
+
+
+@pytest.mark.parametrize("version", [3, 7, 9, 12])
+def test_a_batch_that_is_stored_or_not(both: Both, version: int) -> None:
+    topic = f"produce-{version}"
+    create(both, new(topic), version=7)
+    _settled(both, topic, ["cleanup.policy"])
+    good = produced(b"k", b"v", 1_000)
+    broken = good[:-1] + bytes([good[-1] ^ 1])
+    steps: list[tuple[int, bytes | None, int]] = [
+        (0, good, -1), (0, good, 1), (0, broken, -1), (7, good, -1), (0, good, 5), (0, good + good, -1), (0, b"", -1),
+        (0, good[:30], -1), (0, good, -1),
+    ]  # fmt: skip
+    for number, records, acks in steps:
+        ours, theirs = produce(both, topic, number, records, version, acks)
+        assert ours == theirs, (number, records and len(records), acks)
+
+
+@pytest.mark.parametrize("version", [1, 4, 7, 9])
+def test_offsets_by_time(both: Both, version: int) -> None:
+    topic = f"times-{version}"
+    create(both, new(topic))
+    _settled(both, topic, ["cleanup.policy"])
+    for timestamp_ms in (1_000, 3_000, 2_000, 5_000):
+        produce(both, topic, 0, produced(None, b"v", timestamp_ms))
+    for wanted in (-1, -2, 0, 1_000, 1_001, 2_500, 5_000, 5_001) + ((-3,) if version >= 7 else ()):
+        asked = [{"partition_index": 0, "timestamp": wanted, "current_leader_epoch": -1}]
+        answers = both.ask(
+            "ListOffsets", version, replica_id=-1, isolation_level=0, topics=[{"name": topic, "partitions": asked}]
+        )
+        found = [answer["topics"][0]["partitions"][0] for answer in answers]
+        told = [{name: each.get(name) for name in ("error_code", "timestamp", "offset")} for each in found]
+        assert told[0] == told[1], wanted
+    asked = [{"partition_index": 9, "timestamp": -1, "current_leader_epoch": -1}]
+    topics = [{"name": name, "partitions": asked} for name in (topic, "nobody")]
+    answers = both.ask("ListOffsets", version, replica_id=-1, isolation_level=0, topics=topics)
+    codes = [[each["partitions"][0]["error_code"] for each in answer["topics"]] for answer in answers]
+    assert codes == [[3, 3], [3, 3]]

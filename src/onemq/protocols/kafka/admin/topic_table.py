@@ -91,7 +91,7 @@ def _kept(name: str, form: Form, default: str, why: str, broker: str = "") -> Se
 _AS_SENT = "batches stay as their producer compressed them"
 _ONE_COPY = "there is one copy of each partition"
 _ONE_PLACE = "there is no remote storage"
-_ANY_TIME = "the time of a message may be any"
+_ANY_TIME = "the time of a message may be as old as any"
 _WHEN_COMPACTED = "a partition is compacted when half of what is no longer written to is new"
 _CODECS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
@@ -155,8 +155,8 @@ _TABLE = (
     _kept(
         "message.timestamp.after.max.ms",
         Number(LONG, 0),
-        str(LONG_MAX),
-        _ANY_TIME,
+        "3600000",
+        "the time of a message may be up to an hour ahead of the broker's clock",
         "log.message.timestamp.after.max.ms",
     ),
     _kept(
