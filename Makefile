@@ -43,11 +43,11 @@ test:   ## check, all tests but the long ones, and the simulation over SEEDS=200
 spark: setup  ## all tests with Spark: pipelines, the page about them, the demo, and kills on a cluster; ten minutes
 	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/spark
 
-kafka: setup  ## all tests with Kafka's clients, its Java tools, Spark's source, and Apache Kafka beside OneMQ; ten minutes
+kafka: setup  ## all tests with Kafka's clients, its Java tools, Spark's source, and beside Apache Kafka; ten minutes, or some in TESTS
 	@scripts/system-packages
 	@scripts/kafka >/dev/null
 	@JAVA_HOME=$$(scripts/java) && export JAVA_HOME && \
-	  $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -rs tests/interop/kafka
+	  $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -rs $(or $(TESTS),tests/interop/kafka)
 
 plain: setup  ## the unit tests with all modules as plain Python
 	ONEMQ_PLAIN=1 $(BIN)/python -m pytest -n $(JOBS) tests/unit

@@ -44,7 +44,7 @@ def kafka_python(bootstrap: str) -> Iterator[KafkaAdminClient]:
 def result(futures: dict[Any, Any]) -> Any:
     """What became of the one thing that was asked for."""
     (future,) = futures.values()
-    return future.result(timeout=20)
+    return future.result(timeout=60)
 
 
 def test_confluent_makes_changes_and_deletes_a_topic(confluent: AdminClient, kafka: Serve, topic: str) -> None:
@@ -54,7 +54,7 @@ def test_confluent_makes_changes_and_deletes_a_topic(confluent: AdminClient, kaf
         result(confluent.create_topics([NewTopic(topic, 3, 1)]))
     assert b"compact" in kafka.command(f"MQ.TOPIC INFO {topic}")
     result(confluent.create_partitions([NewPartitions(topic, 5)]))
-    assert len(confluent.list_topics(topic, timeout=20).topics[topic].partitions) == 5
+    assert len(confluent.list_topics(topic, timeout=60).topics[topic].partitions) == 5
     result(confluent.delete_topics([topic]))
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
         result(confluent.delete_topics([topic]))
@@ -139,6 +139,6 @@ def test_settings_survive_a_restart(tmp_path: Any) -> None:
 def test_a_consumer_learns_of_a_deleted_topic(confluent: AdminClient, topic: str) -> None:
     result(confluent.create_topics([NewTopic(topic, 1, 1)]))
     result(confluent.delete_topics([topic]))
-    give_up = time.monotonic() + 20
-    while topic in confluent.list_topics(timeout=20).topics:
+    give_up = time.monotonic() + 60
+    while topic in confluent.list_topics(timeout=60).topics:
         assert time.monotonic() < give_up

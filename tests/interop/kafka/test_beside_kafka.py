@@ -350,7 +350,7 @@ def test_settings_change_alike(both: Both) -> None:
 
 def _settled(both: Both, topic: str, names: list[str]) -> dict[str, str]:
     """What both tell of a topic; Kafka tells what was changed a little later."""
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + 60
     while True:
         ours, theirs = (_own(answer) for answer in described(both, 2, topic, names))
         if ours == theirs or time.monotonic() > give_up:

@@ -21,7 +21,7 @@ def produce(port: int, topic: str, compression: str) -> dict[bytes, bytes | None
     """Gives every key many values, the last of some of them none. Returns the last ones."""
     producer = Producer({
         "bootstrap.servers": f"127.0.0.1:{port}", "compression.type": compression, "batch.size": 50_000,
-        "linger.ms": 5,
+        "linger.ms": 5, "enable.idempotence": True,
     })  # fmt: skip
     chance, last = random.Random(7), dict[bytes, bytes | None]()
     for turn in range(ROUNDS):
@@ -34,7 +34,7 @@ def produce(port: int, topic: str, compression: str) -> dict[bytes, bytes | None
     for number in range(2 * SEGMENT_BYTES // VALUE_BYTES):
         last[b"filler"] = b"%d-" % number + chance.randbytes(VALUE_BYTES)
         producer.produce(topic, last[b"filler"], b"filler")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return last
 
 
@@ -47,7 +47,7 @@ def consumed(port: int, topic: str, isolation: str = "read_committed") -> list[t
     consumer.assign([TopicPartition(topic, 0, 0)])
     found = []
     while True:
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None
         error = message.error()
         if error is not None:
@@ -64,7 +64,7 @@ def consumed(port: int, topic: str, isolation: str = "read_committed") -> list[t
 def compacted(serving: Broker, topic: str) -> None:
     """Waits until the partition has become much smaller."""
     before = stored_bytes(serving, topic)
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + 120
     while stored_bytes(serving, topic) > before - 2 * SEGMENT_BYTES:
         serving.advance("61s")
         assert time.monotonic() < give_up, "it is not compacted"
@@ -87,7 +87,7 @@ def test_the_last_message_of_each_key_stays(tmp_path: Path, compression: str) ->
             "delete.retention.ms": "3600000",
         }  # fmt: skip
         admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{serving.kafka_port}"})
-        admin.create_topics([NewTopic("state", 1, 1, config=settings)])["state"].result(20)
+        admin.create_topics([NewTopic("state", 1, 1, config=settings)])["state"].result(60)
         last = produce(serving.kafka_port, "state", compression)
         everything = consumed(serving.kafka_port, "state")
         compacted(serving, "state")
