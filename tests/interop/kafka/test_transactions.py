@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -91,6 +92,26 @@ def test_readers_of_any_isolation_and_protocol_see_what_is_committed_and_nothing
     found = consumed(bootstrap, topic, 6, isolation)
     assert values(found) == [b"a"] * 3 + [b"b"] * 3
     assert [message.offset() for message in found] == list(range(6))
+
+
+def test_readers_who_wait_get_them_when_they_are_committed(bootstrap: str, topic: str, stream: redis.Redis) -> None:
+    """Both would wait for a minute."""
+    sender = producer(bootstrap, topic)
+    sender.begin_transaction()
+    sender.produce(topic, b"now")
+    sender.flush(SECONDS)
+    settings = {"bootstrap.servers": bootstrap, "group.id": topic, "fetch.wait.max.ms": 60_000,
+                "socket.timeout.ms": 61_000}  # fmt: skip
+    reader = Consumer(settings)
+    reader.assign([TopicPartition(topic, 0, 0)])
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(stream.xread, {topic: "0"}, None, 60_000)
+        assert reader.poll(0.3) is None
+        sender.commit_transaction(SECONDS)
+        assert polled(reader).value() == b"now"
+        ((_, entries),) = waiting.result(SECONDS)
+    reader.close()
+    assert len(entries) == 1
 
 
 def test_messages_have_no_offset_before_the_commit(bootstrap: str, topic: str) -> None:
