@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ MESSAGES = 400
 PARTITIONS = 2
 KILLS = 10
 COPY_SECONDS = 120
+LARGE = 60_000
 
 
 class Broker:
@@ -84,6 +86,23 @@ def test_each_step_of_a_transaction_outlives_a_kill_of_the_broker(broker: Broker
     (found,) = reader.committed([TopicPartition("t", 0)], SECONDS)
     assert found.offset == 0
     reader.close()
+
+
+def test_a_large_commit_goes_on_after_a_kill_and_is_answered_then(broker: Broker) -> None:
+    """More than one turn moves: the broker dies with a part of it in place."""
+    sender = producer(broker.bootstrap, "mover", **RECONNECTING, **{"linger.ms": 5})
+    sender.begin_transaction()
+    for number in range(LARGE):
+        sender.produce("t", b"%d" % number + b"x" * 1_000)
+    assert sender.flush(SECONDS) == 0
+    with ThreadPoolExecutor() as threads:
+        commit = threads.submit(sender.commit_transaction, COPY_SECONDS)
+        wait_until(lambda: broker.serving.command("XLEN t") != b":0\r\n")
+        broker.kill()
+        commit.result(COPY_SECONDS)
+    assert broker.serving.command("XLEN t") == b":%d\r\n" % LARGE
+    found = [int(value.rstrip(b"x")) for value in values(consumed(broker.bootstrap, "t", LARGE))]
+    assert found == list(range(LARGE))
 
 
 @contextmanager
