@@ -183,7 +183,7 @@ def test_expired_messages_are_passed_over(broker: Broker) -> None:
 def test_messages_that_say_when_they_expire_are_looked_at(broker: Broker, group: Group) -> None:
     for body, expires_ms in ((b"old", broker.now_ms + 1), (b"new", broker.now_ms + 2 * MINUTE_MS)):
         send_batch(broker, body, headers=[(b"_exp", b"%d" % expires_ms)])
-    batch = send_batch(broker, b"plain")
+    batch = send_batch(broker, b"plain", b"\x08" * 200)
     broker.pass_ms(MINUTE_MS)
     (share,) = take(broker, group, most=1)
     assert (share.runs, bodies(share)) == ([(1, 1, 1)], [b"new"])
