@@ -9,7 +9,7 @@ import redis
 from confluent_kafka import AcknowledgeType, Message, Producer, ShareConsumer
 
 ACCEPT, RELEASE, REJECT = AcknowledgeType.ACCEPT, AcknowledgeType.RELEASE, AcknowledgeType.REJECT
-SECONDS_MAX = 20
+SECONDS_MAX = 60
 POLL_SECONDS = 0.2
 
 Row = dict[bytes, Any]
