@@ -106,13 +106,14 @@ GOOD = sealed(b"one", b"two")
         (GOOD[:16] + b"\x01" + GOOD[17:], ErrorCode.INVALID_RECORD),
         (sealed(b"a", attributes=1 << 5), ErrorCode.INVALID_RECORD),
         (sealed(b"a", b"b", last_delta=7), ErrorCode.INVALID_RECORD),
+        (sealed(b"a", attributes=5), ErrorCode.INVALID_RECORD),
         (sealed(b"x" * (5 << 20)), ErrorCode.MESSAGE_TOO_LARGE),
         (sealed(b"a", times_ms=[NOW_MS + KAFKA_AHEAD_MS_MAX + 1]), ErrorCode.INVALID_TIMESTAMP),
         (sealed(b"a", producer=(77, 0, 0)), ErrorCode.UNKNOWN_PRODUCER_ID),
         (sealed(b"a", headers=((b"_due", b"soon"),)), ErrorCode.INVALID_RECORD),
     ],
-    ids=["checksum", "cut", "null", "empty", "short", "two", "format", "control", "gap", "large", "time", "producer",
-         "due"],
+    ids=["checksum", "cut", "null", "empty", "short", "two", "format", "control", "gap", "compression", "large",
+         "time", "producer", "due"],
 )  # fmt: skip
 def test_what_is_wrong_is_told_as_kafka_does(client: Client, batch: bytes | None, code: ErrorCode) -> None:
     assert refused(client, batch) == code

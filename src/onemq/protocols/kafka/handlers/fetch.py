@@ -179,9 +179,10 @@ class _Fetching:
     def _data(self, wanted: Wanted, part: _Part | None) -> PartitionData:
         """The answer about one partition."""
         number, partition = wanted.place[2], wanted.partition
-        start, end = (partition.start, partition.end) if partition is not None else (-1, -1)
         if part is not None and part.error is not None:
-            return PartitionData(number, code_of(part.error), end, end, start, records=b"")
+            return PartitionData(number, code_of(part.error), -1, records=b"")
+        assert partition is not None
+        start, end = partition.start, partition.end
         pieces = part.pieces if part is not None else []
         records = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         aborted: list[AbortedTransaction] | None = [] if self._call.request.isolation_level == _READ_COMMITTED else None

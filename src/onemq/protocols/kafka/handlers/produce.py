@@ -5,6 +5,7 @@ from collections.abc import Callable
 from onemq.core.topics import Topic
 from onemq.errors import Corrupt, InvalidArgument, NotFound, OneMQError
 from onemq.limits import KAFKA_AHEAD_MS_MAX
+from onemq.log.compression import NAMES
 from onemq.log.records import (
     COMPRESSION_MASK,
     CONTROL,
@@ -108,6 +109,8 @@ def _checked(call: Call[ProduceRequest], topic: Topic, batch: Records) -> BatchH
         check_ready_made(batch)
     except InvalidArgument as error:
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
+    if header.attributes & COMPRESSION_MASK not in (0, *NAMES):
+        raise Refused(ErrorCode.INVALID_RECORD, f"there is no compression {header.attributes & COMPRESSION_MASK}")
     if header.attributes & CONTROL:
         raise Refused(ErrorCode.INVALID_RECORD, "control batches are the broker's own")
     if header.last_offset_delta != header.record_count - 1:
