@@ -112,6 +112,8 @@ GOOD = batch(b"one", b"two")
 WRONG = {
     "checksum": GOOD[:-1] + b"x",
     "empty": b"",
+    "cut": GOOD[:-1],
+    "length": GOOD[:8] + bytes(4) + GOOD[12:],
     "two batches": GOOD + GOOD,
     "control": batch(b"a", attributes=1 << 5),
     "gap": batch(b"a", b"b", last_delta=7),

@@ -98,7 +98,8 @@ GOOD = sealed(b"one", b"two")
     ("batch", "code"),
     [
         (GOOD[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
-        (GOOD[:-1], ErrorCode.CORRUPT_MESSAGE),
+        (GOOD[:-1], ErrorCode.INVALID_RECORD),
+        (GOOD[:8] + bytes(4) + GOOD[12:], ErrorCode.CORRUPT_MESSAGE),
         (None, ErrorCode.INVALID_RECORD),
         (b"", ErrorCode.INVALID_RECORD),
         (b"short", ErrorCode.INVALID_RECORD),
@@ -112,8 +113,8 @@ GOOD = sealed(b"one", b"two")
         (sealed(b"a", producer=(77, 0, 0)), ErrorCode.UNKNOWN_PRODUCER_ID),
         (sealed(b"a", headers=((b"_due", b"soon"),)), ErrorCode.INVALID_RECORD),
     ],
-    ids=["checksum", "cut", "null", "empty", "short", "two", "format", "control", "gap", "compression", "large",
-         "time", "producer", "due"],
+    ids=["checksum", "cut", "length", "null", "empty", "short", "two", "format", "control", "gap", "compression",
+         "large", "time", "producer", "due"],
 )  # fmt: skip
 def test_what_is_wrong_is_told_as_kafka_does(client: Client, batch: bytes | None, code: ErrorCode) -> None:
     assert refused(client, batch) == code

@@ -127,8 +127,8 @@ def _the_only_batch(batch: Records) -> BatchHeader:
     if len(batch) < HEADER_BYTES:
         raise Refused(ErrorCode.INVALID_RECORD, "there must be a batch of records for each partition")
     header = read_header(batch)
-    if header.size < len(batch) and header.length >= 0:
-        raise Refused(ErrorCode.INVALID_RECORD, "there must be one batch of records for each partition, not more")
+    if header.size != len(batch) and header.size >= HEADER_BYTES:
+        raise Refused(ErrorCode.INVALID_RECORD, "there must be one whole batch of records for each partition")
     return header
 
 
