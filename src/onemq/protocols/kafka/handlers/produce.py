@@ -30,6 +30,7 @@ from onemq.protocols.kafka.schemas.produce import (
 )
 
 _ACKS = (-1, 0, 1)
+_COMPRESSIONS = {0, *NAMES}
 _ZSTD = 4
 _ZSTD_SINCE = 7
 _TOPIC_IDS_SINCE = 13
@@ -109,7 +110,7 @@ def _checked(call: Call[ProduceRequest], topic: Topic, batch: Records) -> BatchH
         check_ready_made(batch)
     except InvalidArgument as error:
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
-    if header.attributes & COMPRESSION_MASK not in (0, *NAMES):
+    if header.attributes & COMPRESSION_MASK not in _COMPRESSIONS:
         raise Refused(ErrorCode.INVALID_RECORD, f"there is no compression {header.attributes & COMPRESSION_MASK}")
     if header.attributes & CONTROL:
         raise Refused(ErrorCode.INVALID_RECORD, "control batches are the broker's own")
