@@ -15,7 +15,7 @@ from onemq.message import DUE, RESERVED, Headers, Record
 
 DUE_MARK = b"\x08" + DUE
 _FIRST, _BEGINNING = DUE_MARK[:1], DUE_MARK[:2]
-_BYTES_PER_LOOK = 512
+_BYTES_PER_LOOK = 4096
 """Where that byte is more frequent than this, looking for the whole marks is quicker."""
 _DIGITS_MAX = 15
 
