@@ -132,6 +132,7 @@ class Searching:
         ends = [partition.end for partition in topic.partitions]
 
         def first(offsets: list[int]) -> None:
+            offsets = [_first(*each, query.from_ms) for each in zip(topic.partitions, offsets, strict=True)]
             self._offsets_at(topic, query.to_ms, 1, ends, lambda stops: then(self._spans(topic, query, offsets, stops)))
 
         self._offsets_at(topic, query.from_ms, 0, [partition.start for partition in topic.partitions], first)
@@ -152,6 +153,12 @@ class Searching:
     def _spans(self, topic: Topic, query: Query, firsts: list[int], ends: list[int]) -> list[Span]:
         spans = [Span(*each) for each in zip(topic.partitions, firsts, ends, strict=True)]
         return [span for span in spans if query.number in (None, span.partition.number)]
+
+
+def _first(partition: Partition, offset: int, from_ms: int | None) -> int:
+    """Where a search begins. To readers, a batch that is kept as it came is never older than what came before it, also
+    if that is gone by now; the index of the log knows only the times in the batches."""
+    return partition.start if from_ms is not None and partition.floor_ms >= from_ms else offset
 
 
 def wanted(query: Query, topic_id: int) -> Callable[[Partition, list[Record]], list[Record]]:
