@@ -13,7 +13,6 @@ RELATIVE_OFFSET_MAX = (1 << 32) - 1
 POSITION_MAX = (1 << 32) - 1
 RECLAIM_BYTES_MIN = 1 << 20
 LET_GO_BYTES = 8 << 20
-KEEP_CACHED_BYTES = 64 << 20
 
 Mark = tuple[int, int, tuple[int, int, int, int]]
 """(end, number of segments, the last one's extent)"""
@@ -80,7 +79,7 @@ class Partition:
         segment.note(base_offset, next_offset, first_ms, max_ms, size)
         self.end = next_offset
         if segment.size - segment.let_go_to >= LET_GO_BYTES:
-            self._let_go()
+            self._behind.let_go(segment)
         return segment
 
     def _begin(self, base_offset: int) -> Segment:
@@ -90,20 +89,6 @@ class Partition:
         segment = self.new_segment(base_offset)
         segment.create()
         return segment
-
-    def _let_go(self) -> None:
-        """Has the newest bytes written to disk soon, and those far behind them dropped from the cache.
-
-        A cache that only ever grows costs more than it gives: measured on one machine, appending fell from
-        600 to 200 MB/s once some gigabytes were cached, and stays at 600 this way (docs/benchmarks.md).
-        """
-        last = self.segments[-1]
-        first, last.let_go_to = last.let_go_to, last.written
-        last.file.let_go(first, last.written - first)
-        if first > KEEP_CACHED_BYTES:
-            last.file.let_go(0, first - KEEP_CACHED_BYTES)
-        elif len(self.segments) > 1:
-            self.segments[-2].file.let_go(0, self.segments[-2].size)
 
     def mark(self) -> Mark:
         """Where the partition stands now, for `restore`."""
