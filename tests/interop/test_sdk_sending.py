@@ -234,6 +234,16 @@ def test_b7_a_session_that_cannot_send_acknowledges_nothing(mq: onemq.Client, to
     assert mq.groups.info(topic, "g")["lag"] == 1
 
 
+def test_b7_a_session_one_of_whose_sends_fails_sends_nothing(mq: onemq.Client, topic: str) -> None:
+    mq.topics.create(topic + ".small", max_bytes=10)
+    mq.topics.create(topic + ".out")
+    with pytest.raises(TooLarge), mq.session() as session:
+        session.send(topic + ".out", b"before")
+        session.send(topic + ".small", b"far too large for that topic")
+        session.send(topic + ".out", b"after")
+    assert bodies(mq, topic + ".out") == []
+
+
 def test_b7_a_transacted_handler_sends_with_its_acknowledgement(mq: onemq.Client, topic: str) -> None:
     failed = threading.Event()
 

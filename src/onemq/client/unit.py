@@ -8,7 +8,7 @@ from onemq.client.link import Link
 from onemq.client.message import Message
 from onemq.client.outgoing import SendOptions, encoded, send_words
 from onemq.client.receipt import Receipt
-from onemq.client.replies import mapping, raised
+from onemq.client.replies import is_code, mapping, raised
 from onemq.client.settlements import receipts_in_runs
 from onemq.client.single import receipt_of
 from onemq.errors import Disconnected, InvalidArgument, OneMQError, TimedOut
@@ -96,6 +96,6 @@ async def _execute(connection: Connection, commands: list[tuple[Word, ...]]) -> 
     except OneMQError:
         raised(problems[0] if problems else None)
         raise
-    for reply in replies:
+    for reply in sorted(replies, key=lambda reply: is_code(reply, "ABORTED")):  # what failed by itself comes first
         raised(reply)
     return replies

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 Handler = Callable[["RespSession", list[bytes]], bytes]
 """Takes the session and the whole request, returns the encoded reply; empty if it comes later or never."""
 
+Check = Callable[["RespSession", list[bytes]], None]
+"""Raises what the handler surely would, and changes nothing."""
+
 RunHandler = Callable[["RespSession", list[list[bytes]]], bytes | None]
 """Takes many requests of one pipeline and returns their replies in one, or does nothing and returns None because
 they are not alike."""
@@ -52,6 +55,8 @@ class Command:
     subcommands: Mapping[bytes, "Command"] = field(default_factory=dict)
     run: RunHandler | None = None
     """Executes many at once what `handler` does one by one, if there is such a way."""
+    check: Check | None = None
+    """Asked before a transaction runs, of commands that happen together or not at all."""
 
     def accepts(self, words: int) -> bool:
         return words == self.arity if self.arity >= 0 else words >= -self.arity

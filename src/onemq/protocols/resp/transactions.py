@@ -6,8 +6,10 @@ EXEC runs the whole queue within one call, so it is part of one turn, and a turn
 the log: after a crash all of its changes are there, or none. What it puts into async topics is
 stored as durably as the rest (`Stage.promote`).
 
-As in Redis a command that fails does not keep the others from running, with one exception: after an MQ command that
-failed no other MQ command runs. A message must not be acknowledged when what was to be sent for it was not.
+As in Redis a command that fails does not keep the others from running, with one exception: MQ commands run all or none.
+A message must not be acknowledged when what was to be sent for it was not, and nothing be sent for one that cannot be
+acknowledged. So what sends and acknowledges is checked before anything runs. After an MQ command that failed all the
+same no other MQ command runs.
 """
 
 import logging
@@ -29,7 +31,9 @@ _logger = logging.getLogger(__name__)
 _COMMAND_BYTES = 150
 _WORD_BYTES = 50
 _WATCH_BYTES = 200
-_NOT_RUN = replies.error("ABORTED an MQ command before this one failed, so this one did not run")
+_NOT_RUN = replies.error("ABORTED another MQ command of this transaction failed, so this one did not run")
+_CHANGES_PLACES = ("mq.topic|", "mq.group|")
+"""After such a command others cannot be checked before it has run."""
 
 
 class Transaction:
@@ -68,10 +72,11 @@ class Transaction:
             session.write(b"*%d\r\n" % len(self._queue))
         session.atomic = True
         try:
-            is_broken = False
-            for row, request in self._queue:
+            refused = self._refused(session)
+            is_broken = bool(refused)
+            for index, (row, request) in enumerate(self._queue):
                 is_ours = row.name.startswith("mq.")
-                reply = _NOT_RUN if is_broken and is_ours else _reply(session, row, request)
+                reply = refused.get(index) or (_NOT_RUN if is_broken and is_ours else _reply(session, row, request))
                 is_broken |= is_ours and reply.startswith(b"-")
                 if session.skipped_replies <= 0:  # CLIENT REPLY SKIP means the command after this transaction
                     silent = session.skipped_replies < 0
@@ -81,6 +86,20 @@ class Transaction:
             session.atomic = False
         if self.writes > 1:
             session.service.core.stage.promote()
+
+
+    def _refused(self, session: "RespSession") -> dict[int, bytes]:
+        """The replies to commands that are known to fail, by their places in the queue."""
+        if len(self._queue) < 2 or any(row.name.startswith(_CHANGES_PLACES) for row, _ in self._queue):
+            return {}
+        found: dict[int, bytes] = {}
+        for index, (row, request) in enumerate(self._queue):
+            if row.check is not None:
+                try:
+                    row.check(session, request)
+                except OneMQError as error:
+                    found[index] = session.refusal(error)
+        return found
 
 
 def _reply(session: "RespSession", row: Command, request: list[bytes]) -> bytes:

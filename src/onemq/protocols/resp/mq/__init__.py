@@ -14,11 +14,11 @@
     facts.py, help.py                                    what COMMAND DOCS and MQ.HELP tell
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from onemq.errors import OneMQError
-from onemq.protocols.resp.command import Command, Handler, container
+from onemq.protocols.resp.command import Check, Command, Handler, container
 from onemq.protocols.resp.errors import CommandError, mq_error_line
 from onemq.protocols.resp.mq import (
     appending,
@@ -96,6 +96,10 @@ _HANDLERS: Mapping[str, Handler] = {
     "offsets": offsets.offsets,
     "help": help_,
 }
+_CHECKS: Mapping[str, Check] = {
+    "send": sending.check,
+    "ack": settling.check,
+}
 _CONTAINERS = {
     "topic": "Make, change, show and delete topics",
     "group": "Make, change, show, move and delete groups",
@@ -105,10 +109,13 @@ _CONTAINERS = {
 }
 
 
-def _telling(handler: Handler) -> Handler:
+_R = TypeVar("_R")
+
+
+def _telling(handler: Callable[["RespSession", list[bytes]], _R]) -> Callable[["RespSession", list[bytes]], _R]:
     """The handler, with errors worded as these commands word them."""
 
-    def tell(session: "RespSession", request: list[bytes]) -> bytes:
+    def tell(session: "RespSession", request: list[bytes]) -> _R:
         try:
             return handler(session, request)
         except OneMQError as error:
@@ -122,6 +129,7 @@ def _row(name: str, fact: Fact) -> Command:
     return Command(
         f"mq.{name.replace(' ', '|')}", fact.arity, _telling(_HANDLERS[name]), fact.summary, _SINCE, "mq",
         flags=fact.flags, keys=keys, arguments=arguments(fact.usage),
+        check=_telling(_CHECKS[name]) if name in _CHECKS else None,
     )  # fmt: skip
 
 

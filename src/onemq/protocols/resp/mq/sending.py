@@ -12,6 +12,7 @@ from onemq.core.schedule import Scheduled
 from onemq.core.sender import InTransaction
 from onemq.core.sending import ProducerSequence, check_size
 from onemq.core.topics import Topic
+from onemq.errors import TooLarge
 from onemq.limits import SENT_ONCE_MS, TRANSACTION_CHECK_MS
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
@@ -30,7 +31,7 @@ from onemq.message import (
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, shown
 from onemq.protocols.resp.mq.messages import map_reply
-from onemq.protocols.resp.mq.places import topic_to_use
+from onemq.protocols.resp.mq.places import check_name_is_free, find_topic, topic_to_use
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -80,6 +81,26 @@ def send(session: "RespSession", request: list[bytes]) -> bytes:
     if core.keys.watched:
         core.keys.topic_changed(request[1])
     return map_reply(session.replies, facts)
+
+
+def check(session: "RespSession", request: list[bytes]) -> None:
+    """Raises what `send` surely would, and changes nothing."""
+    core = session.service.core
+    options = _options(Words(request, 3, "MQ.SEND"), core.stage.now_ms)
+    core.sending.check()
+    topic = find_topic(core, request[1])
+    if topic is None:
+        check_name_is_free(core, request[1])
+        bytes_max = session.service.topic_config.message_bytes_max
+        if len(request[2]) > bytes_max:
+            raise TooLarge(f"a new topic takes messages of up to {bytes_max} bytes, this one has {len(request[2])}")
+        return
+    if options.number is not None:
+        topic.choose(options.key, options.number)
+    if options.due_ms is not None:
+        core.schedule.check_due(max(options.due_ms, 0))
+    headers = with_priority(tuple(options.headers), options.priority)
+    check_size(topic, request[2], options.key, encode_headers(headers))
 
 
 def send_many(session: "RespSession", request: list[bytes]) -> bytes:

@@ -28,6 +28,11 @@ def ack(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.integer(done)
 
 
+def check(session: "RespSession", request: list[bytes]) -> None:
+    """Raises what `ack` surely would, and changes nothing."""
+    delivered(existing_group(session, request[1], request[2]), request[3:])
+
+
 def nack(session: "RespSession", request: list[bytes]) -> bytes:
     receipts, words = _apart(request, "MQ.NACK")
     delay_ms, reason = None, _REASON
