@@ -241,6 +241,9 @@ def test_b7_a_session_one_of_whose_sends_fails_sends_nothing(mq: onemq.Client, t
         session.send(topic + ".out", b"before")
         session.send(topic + ".small", b"far too large for that topic")
         session.send(topic + ".out", b"after")
+    with pytest.raises(InvalidArgument), mq.session() as session:
+        session.send(topic + ".out", b"before")
+        session.send(topic + ".out", b"never", cron="61 * * * *")
     assert bodies(mq, topic + ".out") == []
 
 

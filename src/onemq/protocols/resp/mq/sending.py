@@ -11,6 +11,7 @@ from onemq.core.redelivery import DELAY_LEVELS
 from onemq.core.schedule import Scheduled
 from onemq.core.sender import InTransaction
 from onemq.core.sending import ProducerSequence, check_size
+from onemq.core.series import Repeat
 from onemq.core.topics import Topic
 from onemq.errors import TooLarge
 from onemq.limits import SENT_ONCE_MS, TRANSACTION_CHECK_MS
@@ -88,6 +89,10 @@ def check(session: "RespSession", request: list[bytes]) -> None:
     core = session.service.core
     options = _options(Words(request, 3, "MQ.SEND"), core.stage.now_ms)
     core.sending.check()
+    if options.repeats:
+        Repeat(options.every_ms, options.cron, options.zone or DEFAULT_ZONE, options.times).check()
+    if options.once_key is not None:
+        core.sent_once.check(options.once_ms)
     topic = find_topic(core, request[1])
     if topic is None:
         check_name_is_free(core, request[1])
