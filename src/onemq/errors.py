@@ -79,6 +79,12 @@ class TransactionEnded(OneMQError):
     code = "transaction-ended"
 
 
+class AlreadySettled(OneMQError):
+    """A message came again while it was handled, and somebody else has finished it: nothing was sent for it."""
+
+    code = "already-settled"
+
+
 class DiskFull(OneMQError):
     """The disk is above its watermark: messages are refused, reads and acknowledgements go on."""
 

@@ -86,6 +86,26 @@ def test_units_are_all_or_nothing(mq: redis.Redis) -> None:
     assert (done, facts(sent)["offset"], [each["body"] for each in all_facts(received)]) == (1, 0, ["thanks"])
 
 
+def test_what_somebody_else_has_finished_cannot_be_finished_again(mq: redis.Redis, onemq_port: int) -> None:
+    def finish(key: str) -> list[Any]:
+        with mq.pipeline(transaction=True) as unit:
+            unit.execute_command("MQ.SEND", "mails", "thanks", "IDEMPOTENCY", key)
+            unit.execute_command("MQ.ACK", "orders", "points", "0:0-1")
+            return unit.execute(raise_on_error=False)
+
+    mq.execute_command("MQ.SENDMANY", "orders", "BODIES", "x", "y")
+    with redis.Redis(port=onemq_port, single_connection_client=True) as lost:
+        assert len(lost.execute_command("MQ.RECEIVE", "orders", "points", "COUNT", 2)) == 2
+    assert len(mq.execute_command("MQ.RECEIVE", "orders", "points", "COUNT", 2, "WAIT", "20s")) == 2
+    sent, done = finish("first")
+    again, done_again = finish("first")
+    assert (done, done_again, facts(again)) == (2, 0, {**facts(sent), "duplicate": 1})
+    aborted, late = map(str, finish("second"))
+    assert aborted.startswith("ABORTED ")
+    assert late.startswith("SETTLED ")
+    assert mq.xlen("mails") == 1
+
+
 def test_pipelines_of_batches_are_stored_once(mq: redis.Redis, onemq_port: int) -> None:
     producer = facts(mq.execute_command("MQ.PRODUCER", "shop"))
     with redis.Redis(port=onemq_port) as raw, raw.pipeline(transaction=False) as pipeline:

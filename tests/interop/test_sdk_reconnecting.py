@@ -171,3 +171,30 @@ def test_a_broadcast_goes_on_after_a_kill(broker: Restarted) -> None:
 def test_no_broker_is_told_at_once() -> None:
     with pytest.raises(Disconnected, match="is the broker running"):
         onemq.connect(f"onemq://127.0.0.1:{free_port()}")
+
+
+def test_c14_a_broker_killed_between_handler_and_commit_counts_each_message_once(broker: Restarted) -> None:
+    """What both had in hand comes again after the kill, also to the other one, and all of them commit then."""
+    begun, may_commit, count = Seen(), threading.Event(), 400
+
+    def serve(mq: onemq.Client) -> None:
+        @mq.consumer("orders", group="push", acknowledge="transacted", batch=10, prefetch=100, concurrency=4)
+        def push(messages: list[onemq.Message], unit: onemq.Unit) -> None:
+            begun.add(len(messages))
+            may_commit.wait(60)
+            for message in messages:
+                unit.send("pushes", message.body)
+
+    with onemq.connect(broker.url) as one, onemq.connect(broker.url) as other:
+        one.topics.create("orders", 2)
+        one.topics.create("pushes", 1)
+        one.producer().send_batch("orders", [b"%d" % number for number in range(count)])
+        serve(one)
+        serve(other)
+        with one.run_in_background(), other.run_in_background():
+            begun.wait_for(8)
+            broker.kill()
+            broker.start()
+            may_commit.set()
+            eventually(lambda: one.groups.info("orders", "push")["lag"] == 0)
+        assert sorted(numbers(one, "pushes")) == list(range(count))

@@ -263,6 +263,26 @@ def test_b7_a_transacted_handler_sends_with_its_acknowledgement(mq: onemq.Client
     assert bodies(mq, topic + ".out") == [b"1"]
 
 
+def test_b7_what_a_handler_did_for_a_message_that_somebody_else_finished_does_not_count(
+    mq: onemq.Client, topic: str
+) -> None:
+    batches: list[list[bytes]] = []
+
+    @mq.consumer(topic, group="g", acknowledge="transacted", batch=2)
+    def forward(messages: list[onemq.Message], unit: onemq.Unit) -> None:
+        for message in messages:
+            unit.send(topic + ".out", message.body)
+        if not batches:
+            mq.execute("MQ.ACK", topic, "g", "0:0")
+        batches.append([message.body for message in messages])
+
+    mq.producer().send_batch(topic, [b"1", b"2"])
+    with mq.run_in_background():
+        eventually(lambda: mq.groups.info(topic, "g")["lag"] == 0)
+    assert batches == [[b"1", b"2"], [b"2"]]
+    assert bodies(mq, topic + ".out") == [b"2"]
+
+
 def test_b8_a_delayed_message_comes_when_it_is_due(mq: onemq.Client, topic: str) -> None:
     receipt = mq.producer().send(topic, b"later", delay="300ms")
     assert receipt.offset is None

@@ -16,7 +16,7 @@ from onemq.client.hooks import Hooks
 from onemq.client.message import Message
 from onemq.client.retry import Reject, Retry
 from onemq.client.unit import Unit
-from onemq.errors import BadBody
+from onemq.errors import AlreadySettled, BadBody
 from onemq.limits import REASON_CHARACTERS_MAX
 
 Acknowledge = Literal["auto", "client", "lazy", "transacted"]
@@ -99,6 +99,11 @@ class Handler:
 
     def failed(self, messages: list[Message], error: Exception) -> None:
         """Has the messages come again, or makes them dead letters."""
+        if isinstance(error, AlreadySettled):
+            log.info("group %r: what was done for %r does not count: %s", self._group, messages, error.text)
+            for message in messages:
+                message.release()  # some of them may still wait
+            return
         for message in messages:
             if isinstance(error, Reject):
                 message.reject(error.reason)

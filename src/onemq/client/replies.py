@@ -7,6 +7,7 @@ from hiredis import ReplyError
 from onemq.errors import (
     AccessDenied,
     AlreadyExists,
+    AlreadySettled,
     Busy,
     DiskFull,
     Fenced,
@@ -35,6 +36,7 @@ _BY_CODE: dict[str, type[OneMQError]] = {
     "READONLY": ReadOnly,
     "WRONGTYPE": WrongType,
     "TXENDED": TransactionEnded,
+    "SETTLED": AlreadySettled,
     "BUSY": Busy,
     "NOAUTH": AccessDenied,
     "NOPERM": AccessDenied,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Handler = Callable[["RespSession", list[bytes]], bytes]
 """Takes the session and the whole request, returns the encoded reply; empty if it comes later or never."""
 
-Check = Callable[["RespSession", list[bytes]], None]
+Check = Callable[["RespSession", list[bytes]], bool]
 """Raises what the handler surely would, and changes nothing."""
 
 RunHandler = Callable[["RespSession", list[list[bytes]]], bytes | None]
@@ -56,7 +56,8 @@ class Command:
     run: RunHandler | None = None
     """Executes many at once what `handler` does one by one, if there is such a way."""
     check: Check | None = None
-    """Asked before a transaction runs, of commands that happen together or not at all."""
+    """Asked before a transaction runs, of commands that happen together or not at all: whether it is still to be done.
+    Raises what the command surely would."""
 
     def accepts(self, words: int) -> bool:
         return words == self.arity if self.arity >= 0 else words >= -self.arity

@@ -8,8 +8,8 @@ stored as durably as the rest (`Stage.promote`).
 
 As in Redis a command that fails does not keep the others from running, with one exception: MQ commands run all or none.
 A message must not be acknowledged when what was to be sent for it was not, and nothing be sent for one that cannot be
-acknowledged. So what sends and acknowledges is checked before anything runs. After an MQ command that failed all the
-same no other MQ command runs.
+acknowledged: not for one either that was handed out again meanwhile, and that somebody else has finished. So what sends
+and acknowledges is checked before anything runs. After an MQ command that failed all the same no other MQ command runs.
 """
 
 import logging
@@ -32,6 +32,8 @@ _COMMAND_BYTES = 150
 _WORD_BYTES = 50
 _WATCH_BYTES = 200
 _NOT_RUN = replies.error("ABORTED another MQ command of this transaction failed, so this one did not run")
+_LATE = replies.error("SETTLED not every message named here waits for its acknowledgement any more: nothing was sent")
+_ACK = "mq.ack"
 _CHANGES_PLACES = ("mq.topic|", "mq.group|")
 """After such a command others cannot be checked before it has run."""
 
@@ -87,19 +89,26 @@ class Transaction:
         if self.writes > 1:
             session.service.core.stage.promote()
 
-
     def _refused(self, session: "RespSession") -> dict[int, bytes]:
         """The replies to commands that are known to fail, by their places in the queue."""
         if len(self._queue) < 2 or any(row.name.startswith(_CHANGES_PLACES) for row, _ in self._queue):
             return {}
         found: dict[int, bytes] = {}
+        late: dict[int, bytes] = {}
+        has_more = False
         for index, (row, request) in enumerate(self._queue):
+            is_due = row.writes and row.name.startswith("mq.")
             if row.check is not None:
                 try:
-                    row.check(session, request)
+                    is_due = row.check(session, request)
                 except OneMQError as error:
                     found[index] = session.refusal(error)
-        return found
+            if row.name != _ACK:
+                has_more |= is_due
+            elif not is_due:
+                late[index] = _LATE
+        # Without anything new it is a transaction that comes again since its answer was lost.
+        return found or (late if has_more else {})
 
 
 def _reply(session: "RespSession", row: Command, request: list[bytes]) -> bytes:

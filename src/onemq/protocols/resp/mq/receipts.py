@@ -12,6 +12,23 @@ Offsets = range | list[int]
 
 def delivered(group: Group, words: list[bytes]) -> dict[Cursor, Offsets]:
     """The messages that the receipts name and that are not done yet, ascending, by partition."""
+    found = {cursor: _known(cursor, ranges) for cursor, ranges in _named(group, words).items()}
+    if group.locks is not None:
+        found = {cursor: _handed_out(cursor, offsets) for cursor, offsets in found.items()}
+    return {cursor: offsets for cursor, offsets in found.items() if offsets}
+
+
+def all_wait(group: Group, words: list[bytes]) -> bool:
+    """Whether none of the messages that the receipts name is done already, or was not handed out yet."""
+    found = delivered(group, words)
+    for cursor, ranges in _named(group, words).items():
+        offsets = frozenset(found.get(cursor, ()))
+        if any(len(span) > len(offsets) or not offsets.issuperset(span) for span in ranges):
+            return False
+    return True
+
+
+def _named(group: Group, words: list[bytes]) -> dict[Cursor, list[range]]:
     named: dict[Cursor, list[range]] = {}
     for word in words:
         match = _RECEIPT.fullmatch(word)
@@ -24,10 +41,7 @@ def delivered(group: Group, words: list[bytes]) -> dict[Cursor, Offsets]:
             raise CommandError(f"ERR topic {group.topic.name!r} has no partition {number}")
         last = first if match[3] is None else int(match[3])
         named.setdefault(group.cursors[number], []).append(range(first, last + 1))
-    found = {cursor: _known(cursor, ranges) for cursor, ranges in named.items()}
-    if group.locks is not None:
-        found = {cursor: _handed_out(cursor, offsets) for cursor, offsets in found.items()}
-    return {cursor: offsets for cursor, offsets in found.items() if offsets}
+    return named
 
 
 def _handed_out(cursor: Cursor, offsets: Offsets) -> Offsets:

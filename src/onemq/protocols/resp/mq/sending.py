@@ -84,8 +84,8 @@ def send(session: "RespSession", request: list[bytes]) -> bytes:
     return map_reply(session.replies, facts)
 
 
-def check(session: "RespSession", request: list[bytes]) -> None:
-    """Raises what `send` surely would, and changes nothing."""
+def check(session: "RespSession", request: list[bytes]) -> bool:
+    """Raises what `send` surely would, and changes nothing. Says whether it would store anything."""
     core = session.service.core
     options = _options(Words(request, 3, "MQ.SEND"), core.stage.now_ms)
     core.sending.check()
@@ -99,13 +99,14 @@ def check(session: "RespSession", request: list[bytes]) -> None:
         bytes_max = session.service.topic_config.message_bytes_max
         if len(request[2]) > bytes_max:
             raise TooLarge(f"a new topic takes messages of up to {bytes_max} bytes, this one has {len(request[2])}")
-        return
+        return True
     if options.number is not None:
         topic.choose(options.key, options.number)
     if options.due_ms is not None:
         core.schedule.check_due(max(options.due_ms, 0))
     headers = with_priority(tuple(options.headers), options.priority)
     check_size(topic, request[2], options.key, encode_headers(headers))
+    return options.once_key is None or core.sent_once.find(topic, options.once_key) is None
 
 
 def send_many(session: "RespSession", request: list[bytes]) -> bytes:

@@ -8,7 +8,7 @@ from onemq.core.group import Cursor, Group
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words
 from onemq.protocols.resp.mq.places import existing_group
-from onemq.protocols.resp.mq.receipts import Offsets, delivered
+from onemq.protocols.resp.mq.receipts import Offsets, all_wait, delivered
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -28,9 +28,9 @@ def ack(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.integer(done)
 
 
-def check(session: "RespSession", request: list[bytes]) -> None:
-    """Raises what `ack` surely would, and changes nothing."""
-    delivered(existing_group(session, request[1], request[2]), request[3:])
+def check(session: "RespSession", request: list[bytes]) -> bool:
+    """Raises what `ack` surely would, and changes nothing. Says whether all of the messages wait for it."""
+    return all_wait(existing_group(session, request[1], request[2]), request[3:])
 
 
 def nack(session: "RespSession", request: list[bytes]) -> bytes:
