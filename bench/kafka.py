@@ -100,19 +100,19 @@ def _bulk(
             if reads:
                 fetched[each.name].append(client.consume(each, topic, load))
             each.delete(topic)
-    yield from _ratios(produce, produced, target)
+    yield from _ratios(produce, produced, target, 1.0 if mode == "async" else None)
     if reads:
-        yield from _ratios(fetch, fetched, target)
+        yield from _ratios(fetch, fetched, target, 1.0)
 
 
-def _ratios(name: str, runs: dict[str, list[Run]], target: float) -> Iterator[Result]:
+def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: float | None) -> Iterator[Result]:
     """The rate beside Kafka's, and the processor time beside Kafka's."""
     ours, theirs = (median(run.mb_per_second for run in runs[each]) for each in ("OneMQ", "Kafka"))
     beside = {"ours_mb_rate": ours, "kafka_mb_rate": theirs}
     yield Result(name, ours / theirs, "of Kafka", target, beside=beside)
     ours, theirs = (median(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
     beside = {"ours_cpu_ms": ours, "kafka_cpu_ms": theirs}
-    yield Result(f"{name}: CPU of the server", ours / max(theirs, 1e-9), "of Kafka", 1.0, False, beside)
+    yield Result(f"{name}: CPU of the server", ours / max(theirs, 1e-9), "of Kafka", cpu_target, False, beside)
 
 
 def _latency(both: Servers, only: str, quick: bool) -> Iterator[Result]:

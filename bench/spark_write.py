@@ -35,10 +35,12 @@ def write(parent: str | None, quick: bool) -> Iterator[Result]:
         target = TARGET_ROWS_PER_SECOND
         work = partial(_write, _frame(spark, rows), servers, "batch")
         yield measured(serve, rows, work, "spark write, batch", target)
-        source = str(Path(folder) / "rows")
-        _frame(spark, rows).write.parquet(source)
-        work = partial(_stream, spark, source, servers, folder)
-        yield measured(serve, rows, work, "spark write, stream", target)
+        for topic, count in (("warm", QUICK_ROWS), ("stream", rows)):
+            source = str(Path(folder) / topic)
+            _frame(spark, count).write.parquet(source)
+            work = partial(_stream, spark, source, servers, topic)
+            result = measured(serve, count, work, "spark write, stream", target)
+        yield result
         for topic in ("batch", "stream"):
             assert f"messages\r\n:{rows}\r\n".encode() in serve.command(f"MQ.TOPIC INFO {topic}"), topic
     spark.stop()
@@ -55,10 +57,10 @@ def _write(frame: "DataFrame", servers: str, topic: str) -> None:
     frame.write.format("onemq").mode("append").options(**options).save()
 
 
-def _stream(spark: "SparkSession", source: str, servers: str, folder: str) -> None:
+def _stream(spark: "SparkSession", source: str, servers: str, topic: str) -> None:
     frame = spark.readStream.schema("key string, value string").parquet(source)
-    options = {"servers": servers, "topic": "stream", "partitions": str(PARTITIONS)}
-    writing = frame.writeStream.format("onemq").options(checkpointLocation=f"{folder}/checkpoint", **options)
+    options = {"servers": servers, "topic": topic, "partitions": str(PARTITIONS)}
+    writing = frame.writeStream.format("onemq").options(checkpointLocation=f"{source}.checkpoint", **options)
     query = writing.trigger(availableNow=True).start()
     query.awaitTermination()
 

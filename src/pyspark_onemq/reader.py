@@ -1,8 +1,8 @@
 """Batch reads: what is there when the query is planned, or a part of it."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pyarrow
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from onemq.errors import NotFound
@@ -12,6 +12,9 @@ from pyspark_onemq.loss import Losses
 from pyspark_onemq.options import Bound, ReadOptions
 from pyspark_onemq.planning import Range, plan
 from pyspark_onemq.tasks import connect, read, tasks_of
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class OneMQReader(DataSourceReader):
@@ -39,7 +42,7 @@ class OneMQReader(DataSourceReader):
             ranges.append(Range(each.topic, each.topic_id, each.number, first, end))
         return tasks_of(plan(ranges, options.partitions_min), options)
 
-    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pyarrow.RecordBatch]":
         return read(partition)
 
 

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -16,6 +15,9 @@ from pyspark_onemq.offsets import Offsets, Place
 from pyspark_onemq.options import ReadOptions
 from pyspark_onemq.planning import Range, admit, plan
 from pyspark_onemq.tasks import connect, read, tasks_of
+
+if TYPE_CHECKING:
+    import pyarrow
 
 DISCOVERY_S = 1.0
 """So often a pattern is looked up anew; Spark asks for the newest offsets every 10 ms while nothing comes."""
@@ -80,7 +82,7 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ranges.append(Range(each.topic, each.topic_id, each.number, begins[each.place], last.next[each.place]))
         return tasks_of(plan(ranges, self._options.partitions_min), self._options)
 
-    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+    def read(self, partition: InputPartition) -> "Iterator[pyarrow.RecordBatch]":
         return read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:

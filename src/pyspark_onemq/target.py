@@ -10,8 +10,6 @@ from onemq.limits import PARTITIONS_MAX
 from onemq.message import check_name
 from pyspark_onemq.connection import PATIENCE_S, Connection, Refused, Unreachable
 from pyspark_onemq.options import Server, boolean, known_options, server_of
-from pyspark_onemq.placing import Turn
-from pyspark_onemq.sealing import Route
 
 WRITE_OPTIONS = ("servers", "user", "password", "topic", "createTopic", "partitions", "contentType")
 BATCH_OPTIONS = ("unit", "unitNumber")
@@ -46,8 +44,8 @@ class Target:
                     raise
                 time.sleep(_PAUSE_S)
 
-    def route(self, connection: Connection, topic: str, first: int = 0) -> Route:
-        """What there is to know of a topic, which is made if it is not there. `first`: whose turn it is."""
+    def extent(self, connection: Connection, topic: str) -> tuple[int, int]:
+        """(partitions, the bytes that it takes at a time) of a topic, which is made if it is not there."""
         try:
             info = connection.insist("MQ.TOPIC", "INFO", topic)
         except Refused as refused:
@@ -57,7 +55,7 @@ class Target:
                 raise InvalidArgument(f"there is no topic {topic!r}, and createTopic is false") from None
             connection.insist("MQ.TOPIC", "CREATE", topic, "PARTITIONS", self.partitions, "IFNOTEXISTS")
             info = connection.insist("MQ.TOPIC", "INFO", topic)
-        return Route(topic, int(info["partitions"]), int(info["max_bytes"]), Turn(first))
+        return int(info["partitions"]), int(info["max_bytes"])
 
 
 @dataclass(frozen=True, slots=True)

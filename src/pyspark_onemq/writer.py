@@ -29,10 +29,7 @@ from pyspark.sql.types import StringType, StructType
 
 from onemq.errors import InvalidArgument, OneMQError
 from pyspark_onemq.connection import Connection, Refused
-from pyspark_onemq.rows import by_topic, portions, rows_of
-from pyspark_onemq.sealing import Route, appends
 from pyspark_onemq.sink_schema import check_schema
-from pyspark_onemq.staging import Staging
 from pyspark_onemq.target import Target, Unit, target_of, unit_of, write_options
 
 COMMIT_PATIENCE_S = 600.0
@@ -64,7 +61,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """On an executor."""
-        return Wrote(self._job, _stage(self._target, iterator, self._job, 0, self._unit))
+        return Wrote(self._job, _stage(self._target, iterator, _prefix(self._job, 0), 0, self._unit))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """On the driver."""
@@ -86,11 +83,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """On an executor."""
-        task = _task()
+        task = TaskContext.get()
+        assert task is not None
         job, batch = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
         if job is None or batch is None:
             raise OneMQError("Spark does not tell its tasks the query and the batch: rows cannot be written once")
-        return Wrote(job, _stage(self._target, iterator, job, int(batch), Unit(job, int(batch))))
+        unit = Unit(job, int(batch))
+        return Wrote(job, _stage(self._target, iterator, _prefix(job, unit.number), unit.number, unit))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """On the driver, on a fresh writer for each batch."""
@@ -116,14 +115,8 @@ def _checked_target(options: Mapping[str, str], schema: StructType, patience_s: 
     check_schema(schema, target.topic)
     with target.connect(patience_s) as connection:
         if target.topic is not None:
-            target.route(connection, target.topic)
+            target.extent(connection, target.topic)
     return target
-
-
-def _task() -> TaskContext:
-    task = TaskContext.get()
-    assert task is not None
-    return task
 
 
 def _job_of(messages: Sequence[WriterCommitMessage | None]) -> str | None:
@@ -135,38 +128,11 @@ def _prefix(job: str, batch: int) -> str:
     return f"spark.{job}.{batch}."
 
 
-def _stage(target: Target, batches: Iterator[Any], job: str, batch: int, unit: Unit | None) -> tuple[str, ...]:
-    """Stages the rows of a task; returns the names of the transactions."""
-    task = _task()
-    with target.connect() as connection:
-        if unit is not None and _is_done(connection, unit):
-            return ()
-        staging = Staging(connection, f"{_prefix(job, batch)}{task.partitionId()}.{task.attemptNumber()}.")
-        try:
-            _put_all(target, connection, staging, batches, first=task.partitionId() + batch)
-            return tuple(staging.finish())
-        except BaseException:
-            staging.abandon()
-            raise
+def _stage(target: Target, batches: Iterator[Any], prefix: str, first: int, unit: Unit | None) -> tuple[str, ...]:
+    # Only executors need Arrow, numpy and pandas; the driver's Python processes would take two seconds to import them.
+    from pyspark_onemq.writing import stage
 
-
-def _put_all(target: Target, connection: Connection, staging: Staging, batches: Iterator[Any], first: int) -> None:
-    routes: dict[str, Route] = {}
-    for portion in portions(batches):
-        batched = []
-        for topic, rows in by_topic(portion, target.topic):
-            if topic not in routes:
-                staging.wait()
-                routes[topic] = target.route(connection, topic, first)
-            batched += appends(rows_of(rows, target.content_type), routes[topic])
-        if batched:
-            staging.put(batched)
-
-
-def _is_done(connection: Connection, unit: Unit) -> bool:
-    """Whether a driver that died has committed this batch: then nothing needs to be staged."""
-    highest = connection.insist("MQ.TX", "UNIT", unit.name)
-    return highest is not None and int(highest) >= unit.number
+    return stage(target, batches, prefix, first, unit)
 
 
 def _commit(connection: Connection, messages: Sequence[WriterCommitMessage | None], unit: Unit | None) -> None:

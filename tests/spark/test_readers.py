@@ -194,7 +194,7 @@ def test_a_task_that_comes_too_late_fails_or_skips_the_gap(broker: Serve, connec
 def test_pages_follow_each_other_and_nothing_is_given_twice(
     broker: Serve, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyspark_onemq.tasks.PAGE_BYTES", 2_000)
+    monkeypatch.setattr("pyspark_onemq.reading.PAGE_BYTES", 2_000)
     for number in range(0, 500, 50):
         send(connection, "pages", range(number, number + 50))
     given = {"servers": f"127.0.0.1:{broker.port}", "subscribe": "pages", "minPartitions": "7"}
