@@ -124,6 +124,12 @@ SETTLE_ROUNDS_MAX = 1_000
 SCREENED_PER_TURN_MAX = 2_000
 """Messages that one turn passes over or holds back in groups with a filter, an order or the like; then others get
 their turn."""
+UNREADABLE_PER_TURN_MAX = 100
+"""Batches that cannot be decoded which one turn passes over in groups; then others get their turn."""
+UNREADABLE_BATCHES_MAX = 10_000
+"""Batches that cannot be decoded which are counted, and told of once each; further ones are passed over in silence."""
+BATCH_MESSAGES_MAX = 1_000_000
+"""Messages of one batch that a producer compressed."""
 HELD_PER_PARTITION_MAX = 10_000
 """Messages of a partition that a group holds back behind earlier ones of their key; then the group waits there."""
 ONCE_KEYS_MAX = 1_000_000

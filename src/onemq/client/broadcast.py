@@ -6,7 +6,7 @@ read over a connection of its own, since reading waits there.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -19,7 +19,7 @@ from onemq.client.replies import mapping
 from onemq.client.times import time_word
 from onemq.client.workers import Workers, workers_for
 from onemq.errors import Disconnected, InvalidArgument, OffsetOutOfRange, OneMQError
-from onemq.log.records import decode, walk
+from onemq.log.records import UNREADABLE, decode_strictly, walk
 from onemq.message import Record
 
 FETCH_BYTES = 1 << 20
@@ -190,9 +190,7 @@ class AsyncBroadcast:
         words = ("MQ.FETCH", self.topic, partition, position, "MAXBYTES", FETCH_BYTES, "WAIT", WAIT_MS)
         reply = mapping(await link.request(*words))
         data = reply["batches"] or b""
-        records = [
-            record for at, header in walk(data) for record in decode(data, at, header) if record[0] >= position
-        ]
+        records = [record for record in decoded(self.topic, partition, data) if record[0] >= position]
         self.positions[partition] = max(position, int(reply["next"]), int(reply["start"]))
         return records
 
@@ -202,6 +200,18 @@ class AsyncBroadcast:
         return Message(
             self.topic, partition, offset, 1, stored, key, value, pairs or None, self._unsettled, 0, topic_id
         )
+
+
+def decoded(topic: str, partition: int, data: bytes) -> Iterator[Record]:
+    """The messages of some batches; one that its producer made wrong is passed over, as in groups."""
+    for at, header in walk(data):
+        try:
+            yield from decode_strictly(data, at, header)
+        except UNREADABLE as problem:
+            log.error(
+                "%r, partition %d: the batch at offset %d cannot be decoded, its %d messages are passed over: %s",
+                topic, partition, header.base_offset, header.record_count, problem.text,
+            )  # fmt: skip
 
 
 def _chooser(text: str | None, topic_id: int, partition: int) -> Callable[[list[Record]], list[Record]]:

@@ -37,6 +37,7 @@ from onemq.core.topics import Topic, Topics
 from onemq.core.trace import Traces
 from onemq.core.tracing import Tracing
 from onemq.core.unit import Unit
+from onemq.core.unreadable import Unreadable
 from onemq.core.waiting import Waiting
 from onemq.errors import Corrupt, FolderError, InvalidArgument
 from onemq.limits import SETTLE_ROUNDS_MAX
@@ -88,6 +89,8 @@ class Core:
         self.groups = Groups(stage, self.topics)
         self.producers = Producers(stage, self.topics)
         self.reading = Reading(log)
+        self.reading.unreadable.on_new = self._unreadable
+        self.reading.unreadable.on_full = self._unreadable_full
         self.sending = Sending(stage, self.producers)
         self.receiving = Receiving(stage, self.groups, self.reading)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
@@ -259,6 +262,7 @@ class Core:
             "messages": sum(p.end - p.start for topic in topics if not topic.internal for p in topic.partitions),
             "scheduled": len(self.schedule),
             "transactions": len(self.halves),
+            "unreadable_batches": self.reading.unreadable.count,
             "keys": max(self.keys.count() - sum(not topic.internal for topic in topics), 0),
         }
 
@@ -323,7 +327,21 @@ class Core:
             part.load(dump)
 
     def _damaged(self, cursor: Cursor, damage: Corrupt) -> None:
+        if isinstance(damage, Unreadable):
+            self.reading.unreadable.note(cursor.partition, damage)
+            return
         self._on_trouble(f"group {cursor.group.name!r} of {cursor.group.topic.name!r} passes over: {damage.text}")
+
+    def _unreadable(self, partition: Partition, damage: Unreadable) -> None:
+        topic = self.topics.by_id(partition.topic_id)
+        name = "" if topic is None else topic.name
+        self._on_trouble(
+            f"partition {partition.number} of {name!r} has a batch at offset {damage.base_offset} that its producer "
+            f"made wrong; its {damage.next_offset - damage.base_offset} messages are passed over: {damage.text}"
+        )
+
+    def _unreadable_full(self) -> None:
+        self._on_trouble("there are too many batches that their producers made wrong: further ones are not told of")
 
     def _due_later(self, topic: Topic, number: int, due_ms: int, record: Record) -> None:
         _, _, key, body, headers = record

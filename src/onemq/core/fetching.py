@@ -11,7 +11,7 @@ from struct import Struct
 from onemq.core.filter import Filter
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading, decode_batch, is_void
-from onemq.errors import Corrupt
+from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.records import (
     HEADER_BYTES,
@@ -43,8 +43,8 @@ def fetch(
 ) -> None:
     """Batches from the one that holds the offset on, up to the one that holds `until`. Looks at so many bytes at
     most, unless one batch is larger, and at fewer where each message must be looked at: there may be none among them
-    that is wanted, and still more behind. Messages before the offset or from `until` on may be given, too. Raises
-    `OffsetOutOfRange`, `Corrupt`."""
+    that is wanted, and still more behind. Messages before the offset or from `until` on may be given, too, and batches
+    whose records cannot be decoded, unless each message must be looked at. Raises `OffsetOutOfRange`, `Corrupt`."""
     deleted = partition.deleted
     sifted = filter is not None or (deleted is not None and deleted.high > offset)
     if sifted:
@@ -57,7 +57,7 @@ def fetch(
         elif whole is not None:
             then(data[: whole[0]], whole[1])
         else:
-            sieve = _Sieve(partition, data, offset, filter)
+            sieve = _Sieve(partition, data, offset, filter, reading.unreadable)
             sieve.take_all(until)
             then(sieve.batches(), sieve.next_offset)
 
@@ -86,8 +86,11 @@ def _whole(partition: Partition, data: bytes, until: int) -> tuple[int, int] | N
 class _Sieve:
     """Goes through batches that were read, and gathers what is to be given of them."""
 
-    def __init__(self, partition: Partition, data: bytes, offset: int, filter: Filter | None) -> None:
+    def __init__(
+        self, partition: Partition, data: bytes, offset: int, filter: Filter | None, unreadable: UnreadableBatches
+    ) -> None:
         self._partition = partition
+        self._unreadable = unreadable
         self._data = data
         self._offset = self.next_offset = offset
         self._filter = filter
@@ -103,10 +106,8 @@ class _Sieve:
                 return
             try:
                 self._take(position, header)
-            except Corrupt:
-                if self.next_offset > self._offset:
-                    return  # first what lies before it
-                raise
+            except Unreadable as damage:  # it holds nothing for those who want single messages
+                self._unreadable.note(self._partition, damage)
             self.next_offset = header.next_offset
 
     def batches(self) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from operator import lt
 
 from onemq.core.partition import Partition
+from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.engine import Log
@@ -19,9 +20,9 @@ from onemq.log.records import (
     STAMPED,
     UNREADABLE,
     BatchHeader,
-    decode,
     decode_at,
     decode_some,
+    decode_strictly,
     read_header,
     walk,
 )
@@ -46,17 +47,16 @@ def _may_hold(data: bytes, position: int, header: BatchHeader, needle: bytes) ->
 
 
 def decode_batch(data: bytes, position: int, header: BatchHeader) -> list[Record]:
-    """The records of a batch, which a producer may have made wrong. Raises `Corrupt` with the offsets concerned."""
+    """The records of a batch, which a producer may have made wrong. Raises `Unreadable`."""
     try:
-        records = decode(data, position, header)
+        records = decode_strictly(data, position, header)
     except UNREADABLE as problem:
-        raise Corrupt(problem.text, header.next_offset, header.base_offset) from None
-    offsets = [record[0] for record in records]
-    ascending = all(map(lt, offsets, offsets[1:]))
-    if not ascending or not header.base_offset <= offsets[0] or not offsets[-1] < header.next_offset:
-        text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
-        raise Corrupt(text, header.next_offset, header.base_offset)
+        raise _unreadable(header, problem.text) from None
     return _without_ids(records) if header.leader_epoch < 0 else records
+
+
+def _unreadable(header: BatchHeader, text: str) -> Unreadable:
+    return Unreadable(text, header.base_offset, header.next_offset)
 
 
 def _without_ids(records: list[Record]) -> list[Record]:
@@ -73,9 +73,9 @@ def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> 
     try:
         record = decode_at(data, position, header, offset)
     except UNREADABLE as problem:
-        raise Corrupt(problem.text, header.next_offset, offset) from None
+        raise _unreadable(header, problem.text) from None
     if record is not None and record[0] != offset:
-        raise Corrupt(f"the record at offset {offset} says that it is at {record[0]}", header.next_offset, offset)
+        raise _unreadable(header, f"the record at offset {offset} says that it is at {record[0]}")
     return _without_ids([record])[0] if record is not None and header.leader_epoch < 0 else record
 
 
@@ -84,10 +84,11 @@ def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[
     try:
         records = decode_some(data, position, header, offsets)
     except UNREADABLE as problem:
-        raise Corrupt(problem.text, header.next_offset, offsets[0]) from None
-    if not {record[0] for record in records} <= set(offsets):
+        raise _unreadable(header, problem.text) from None
+    found = [record[0] for record in records]
+    if not (set(found) <= set(offsets) and all(map(lt, found, found[1:]))):
         text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
-        raise Corrupt(text, header.next_offset, offsets[0])
+        raise _unreadable(header, text)
     return _without_ids(records) if header.leader_epoch < 0 else records
 
 
@@ -106,16 +107,23 @@ class _RecordsAt:
     """The records at some offsets, read step by step. A class and not nested functions, which would refer to each
     other and so stay in memory until they are collected, many at a time."""
 
-    __slots__ = ("_arrived", "_found", "_left", "_looping", "_partition", "_reading", "_then")
+    __slots__ = ("_arrived", "_found", "_left", "_looping", "_partition", "_passing", "_reading", "_then")
 
     def __init__(
-        self, reading: "Reading", partition: Partition, left: list[int], then: Callable[[list[Record]], None]
+        self,
+        reading: "Reading",
+        partition: Partition,
+        left: list[int],
+        then: Callable[[list[Record]], None],
+        passing: bool,
     ) -> None:
         self._reading = reading
         self._partition = partition
         self._left = left
         """Descending."""
         self._then = then
+        self._passing = passing
+        """Whether batches that cannot be decoded hold nothing; else they raise."""
         self._found: list[Record] = []
         self._arrived = self._looping = False
 
@@ -136,16 +144,29 @@ class _RecordsAt:
         left, partition = self._left, self._partition
         for position, header in self._reading.walk(partition, data):
             void = is_void(partition, header)
-            while left and left[-1] < header.next_offset:
-                offset = left.pop()
-                gone = void or offset < header.base_offset
-                record = None if gone else _decode_at(data, position, header, offset)
-                if record is not None:
-                    self._found.append(record)
+            try:
+                while left and left[-1] < header.next_offset:
+                    offset = left.pop()
+                    gone = void or offset < header.base_offset
+                    record = None if gone else _decode_at(data, position, header, offset)
+                    if record is not None:
+                        self._found.append(record)
+            except Unreadable as damage:
+                self._pass(damage)
         if not data:
             left.clear()
         if not self._looping:
             self.go_on()
+
+    def _pass(self, damage: Unreadable) -> None:
+        """Nothing of the batch is found."""
+        if not self._passing:
+            raise damage
+        self._reading.unreadable.note(self._partition, damage)
+        while self._left and self._left[-1] < damage.next_offset:
+            self._left.pop()
+        while self._found and self._found[-1][0] >= damage.base_offset:
+            self._found.pop()
 
 
 class Reading:
@@ -153,6 +174,7 @@ class Reading:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.unreadable = UnreadableBatches()
 
     def batches(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         """Whole batches, the first of which holds the offset or follows it; none at the end."""
@@ -272,24 +294,36 @@ class Reading:
         self, partition: Partition, offset: int, bytes_max: int = _READ_ONE_BYTES, deleted: bool = False
     ) -> tuple[list[Record], int]:
         """What `records` gives, at once: for those who cannot go on without. The engine must be one that
-        answers at once."""
+        answers at once. A batch that cannot be decoded is passed over."""
         answers: list[tuple[list[Record], int]] = []
-        self.records(partition, offset, bytes_max, lambda *answer: answers.append(answer), deleted)
+        try:
+            self.records(partition, offset, bytes_max, lambda *answer: answers.append(answer), deleted)
+        except Unreadable as damage:
+            self.unreadable.note(partition, damage)
+            return [], damage.next_offset
         assert answers, "this engine reads later, not at once"
         return answers[0]
 
-    def page_at(self, partition: Partition, offsets: list[int], deleted: bool = False) -> list[Record]:
-        """What `records_at` gives, at once."""
+    def page_at(
+        self, partition: Partition, offsets: list[int], deleted: bool = False, passing: bool = True
+    ) -> list[Record]:
+        """What `records_at` gives, at once. Unless told otherwise, batches that cannot be decoded are passed over."""
         answers: list[list[Record]] = []
-        self.records_at(partition, offsets, answers.append, deleted)
+        self.records_at(partition, offsets, answers.append, deleted, passing)
         assert answers, "this engine reads later, not at once"
         return answers[0]
 
     def records_at(
-        self, partition: Partition, offsets: list[int], then: Callable[[list[Record]], None], deleted: bool = False
+        self,
+        partition: Partition,
+        offsets: list[int],
+        then: Callable[[list[Record]], None],
+        deleted: bool = False,
+        passing: bool = False,
     ) -> None:
-        """The records at ascending offsets; those that are gone are left out."""
+        """The records at ascending offsets; those that are gone are left out, and if `passing` says so, those of
+        batches that cannot be decoded, which raise `Unreadable` else."""
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
         if partition.deleted is not None and not deleted:
             left = [offset for offset in left if not partition.deleted.is_done(offset)]
-        _RecordsAt(self, partition, left, then).go_on()
+        _RecordsAt(self, partition, left, then, passing).go_on()

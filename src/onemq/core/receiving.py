@@ -260,7 +260,7 @@ class Receiving:
                 self._serve_screened(request, cursor)
             return
         for cursor in self._cursors(request):
-            while cursor.has_ready() and len(request.got) < request.most:
+            while cursor.has_ready() and len(request.got) < request.most and self.screening.may_read(request.group):
                 self._hand_again(request, cursor)
             if request.whole is not None and self._hand_batches(request, request.whole, cursor):
                 continue
@@ -284,6 +284,8 @@ class Receiving:
         while len(request.got) < request.most:
             limit = admission.limit(cursor, request.member) if admission is not None else NO_LIMIT
             if cursor.has_ready() and cursor.ready[0] < limit:
+                if not self.screening.may_read(cursor.group):
+                    return
                 self._hand_again(request, cursor, limit)
                 continue
             if limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor):
@@ -373,6 +375,8 @@ class Receiving:
 
     def _read_ahead(self, cursor: Cursor, request: Receive) -> bool:
         """Decodes the next records of a cursor. Returns whether they are there already."""
+        if not self.screening.may_read(cursor.group):
+            return False
         wanted = request.most - len(request.got)
         bytes_max = max(min(wanted * _READ_BYTES_PER_MESSAGE, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
         cursor.busy = True
@@ -413,11 +417,13 @@ class Receiving:
         """Goes on after damaged messages, once that was told loudly."""
         if damage.resume_offset is None or damage.resume_offset <= cursor.position:
             raise damage
+        self.screening.passed_batch()
         self.on_damage(cursor, damage)
         self._groups.pass_over(cursor, damage.resume_offset)
 
     def _pass_over_again(self, cursor: Cursor, offsets: list[int], damage: Corrupt) -> None:
         """The same for messages that were handed out before: the readable ones come back later."""
+        self.screening.passed_batch()
         self.on_damage(cursor, damage)
         first = damage.offset if damage.offset is not None else offsets[0]
         resume_offset = damage.resume_offset if damage.resume_offset is not None else offsets[-1] + 1
@@ -435,6 +441,8 @@ class Receiving:
         number = cursor.partition.number
         handed = max((record[0] for each, record, _ in request.got if each == number), default=-1)
         while cursor.has_fresh and len(request.got) < request.most and whole.bytes_left > 0:
+            if not self.screening.may_read(cursor.group):
+                return True
             try:
                 found = self._read_batches(request, whole, cursor)
                 if found is None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading
 from onemq.core.topics import Topic, Topics
+from onemq.core.unreadable import Unreadable
 from onemq.errors import Busy, Corrupt, NotFound, OneMQError
 from onemq.limits import DAMAGES_TOLD, SCAN_STEP_BYTES, SCAN_STEPS_PER_TURN, SCANS_MAX, SEARCH_BYTES_MAX
 from onemq.message import Record
@@ -126,6 +127,8 @@ class Scan:
         except Corrupt as damage:
             self.busy = False
             self.result.note_damage(damage)
+            if isinstance(damage, Unreadable):
+                self._reading.unreadable.note(partition, damage)
             resume = damage.resume_offset
             self._at = resume if resume is not None and resume > self._at else self._high
 

@@ -35,12 +35,14 @@ class Screening:
         self._stage = stage
         self._groups = groups
         self._left = limits.SCREENED_PER_TURN_MAX
+        self._batches_left = limits.UNREADABLE_PER_TURN_MAX
         self.later: dict[Group, None] = {}
         """Groups that have more to look at in the next turn."""
 
     def tick(self) -> bool:
         """A turn begins. Returns whether the last one left something to do."""
         self._left = limits.SCREENED_PER_TURN_MAX
+        self._batches_left = limits.UNREADABLE_PER_TURN_MAX
         later, self.later = self.later, {}
         self._groups.hot.update((group, None) for group in later if self._groups.has(group))
         return bool(later)
@@ -53,6 +55,16 @@ class Screening:
         if self._left <= 0:
             self.later[group] = None
         return self._left > 0
+
+    def passed_batch(self) -> None:
+        """Something that cannot be read was passed over."""
+        self._batches_left -= 1
+
+    def may_read(self, group: Group) -> bool:
+        """Whether more is read for a group in this turn: not if much of it could not be read."""
+        if self._batches_left <= 0:
+            self.later[group] = None
+        return self._batches_left > 0
 
     def take(self, cursor: Cursor, member: str, most: int, in_flight: bool) -> list[Record]:
         """Hands up to so many of the records that were read ahead to a member."""

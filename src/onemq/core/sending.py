@@ -24,6 +24,7 @@ from onemq.log.records import (
     Buffer,
     check_ready_made,
     decode,
+    decode_strictly,
     encode_headers,
     placed_foreign,
     read_header,
@@ -82,7 +83,7 @@ def _is_marked(batch: bytes, header: BatchHeader, now_ms: int) -> bool:
     if not may_be_marked(batch, header):
         return False
     try:
-        sort_by_due(decode(batch, 0, header), now_ms)
+        sort_by_due(decode_strictly(batch, 0, header), now_ms)
     except (*UNREADABLE, InvalidArgument):
         return False
     return True
@@ -221,7 +222,7 @@ class Sending:
 
     def _send_marked(self, topic: Topic, partition: Partition, placed: bytes, header: BatchHeader) -> int:
         """As `_add_foreign`, for a batch some of whose messages may be due later or have priorities."""
-        now, later = sort_by_due(decode(placed, 0, header), self._stage.now_ms)
+        now, later = sort_by_due(decode_strictly(placed, 0, header), self._stage.now_ms)
         if later and now:
             builder = BatchBuilder(partition.end, header.base_timestamp_ms)
             for _, timestamp_ms, key, body, headers in now:
@@ -305,7 +306,7 @@ class Sending:
         if not header.attributes & COMPRESSION_MASK:
             whole = bytes(batch)
             if may_be_marked(whole, header):
-                sort_by_due(decode(whole, 0, header), self._stage.now_ms)
+                sort_by_due(decode_strictly(whole, 0, header), self._stage.now_ms)
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:
         """Stages records one by one, since each needs an id of its own in its stream."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from onemq.core.group import Cursor, Group
 from onemq.core.reading import Reading
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
+from onemq.core.unreadable import Unreadable
 from onemq.core.window import Window
 from onemq.errors import Corrupt
 from onemq.message import Record
@@ -173,9 +174,9 @@ class Stream:
         while offset > partition.start:
             start = max(partition.start, offset - _BLOCK)
             try:
-                last = self._reading.page_at(partition, [offset - 1], deleted=True)
-            except Corrupt:
-                if partition.floor_ms < 0:
+                last = self._reading.page_at(partition, [offset - 1], deleted=True, passing=False)
+            except Corrupt as damage:
+                if partition.floor_ms < 0 and not isinstance(damage, Unreadable):
                     raise
                 return self._reading.latest_before(partition, offset) << NUMBER_BITS | offset - 1
             last = last or self._reading.page_at(partition, list(range(start, offset)), deleted=True)

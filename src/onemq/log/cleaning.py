@@ -19,7 +19,7 @@ from onemq.log.records import (
     UNREADABLE,
     BatchBuilder,
     BatchHeader,
-    decode,
+    decode_strictly,
     encode_headers,
 )  # fmt: skip
 from onemq.log.segment import Segment, scan_file
@@ -97,7 +97,7 @@ def _copy(source: File, target: File, segment: Segment, keep: KeepRecord, rest: 
 def thin(data: bytes, at: int, header: BatchHeader, keep: KeepRecord) -> bytes:
     """The batch without the records that are not kept; empty if none is. One that cannot be read stays as it is."""
     try:
-        records = decode(data, at, header)
+        records = decode_strictly(data, at, header)
     except UNREADABLE:
         return bytes(data[at : at + header.size])
     kept = [record for record in records if keep(record)]
@@ -132,7 +132,7 @@ def last_by_key(scans: Iterable[Iterable[tuple[BatchHeader, bytes, int]]], tombs
     for scan in scans:
         for header, data, at in scan:
             with suppress(*UNREADABLE):
-                for record in decode(data, at, header):
+                for record in decode_strictly(data, at, header):
                     if record[2] is not None:
                         newest[record[2]] = record[0]
 

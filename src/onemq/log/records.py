@@ -29,6 +29,7 @@ rewriting its first eight bytes only.
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
+from operator import lt
 from struct import Struct
 from typing import NamedTuple
 
@@ -56,6 +57,8 @@ FOREIGN_EPOCH = -1
 UNREADABLE = (Corrupt, InvalidArgument, TooLarge)
 """What decoding records raises that a producer made wrong, compressed in an unknown way, or too much."""
 
+_TIME_DELTA_END = 1 << 62
+"""The times of records are less than that before or after the one in their batch's header."""
 _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
 CHECKED_AT = 21
@@ -256,10 +259,12 @@ def check_ready_made(batch: Buffer) -> BatchHeader:
     header = read_header(batch)
     if header.magic != MAGIC:
         raise InvalidArgument(f"message format {header.magic} is not supported, only 2")
-    if header.size != len(batch) or header.record_count < 1 or header.last_offset_delta < header.record_count - 1:
+    if header.size != len(batch):
         raise Corrupt("the batch header does not fit the batch")
     if not is_sound(batch, 0, header):
         raise Corrupt("the batch does not match its checksum")
+    if header.record_count < 1 or header.last_offset_delta < header.record_count - 1:
+        raise InvalidArgument("the batch header does not fit the batch")
     return header
 
 
@@ -292,12 +297,23 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     return records
 
 
+def decode_strictly(data: bytes, position: int, header: BatchHeader) -> list[Record]:
+    """As `decode`, for batches that a producer may have made wrong: raises `UNREADABLE` also if the records claim
+    places that are not theirs."""
+    records = decode(data, position, header)
+    offsets = [record[0] for record in records]
+    ascending = all(map(lt, offsets, offsets[1:]))
+    if not (records and ascending and header.base_offset <= offsets[0] and offsets[-1] < header.next_offset):
+        raise Corrupt(f"the records of the batch at offset {header.base_offset} have offsets that do not fit it")
+    return records
+
+
 def first_since(data: bytes, position: int, header: BatchHeader, timestamp_ms: int, start: int) -> int | None:
     """The offset of the first record of a time or later, from `start` on. A batch that cannot be read counts whole."""
     if header.max_timestamp_ms < timestamp_ms or header.next_offset <= start:
         return None
     try:
-        records = decode(data, position, header)
+        records = decode_strictly(data, position, header)
     except UNREADABLE:
         return max(header.base_offset, start)
     return next((record[0] for record in records if record[1] >= timestamp_ms and record[0] >= start), None)
@@ -307,7 +323,7 @@ def decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> R
     """The record of one offset, without decoding the others where that can be avoided."""
     place = offset - header.base_offset
     if not _is_dense(header) or header.record_count < 8:
-        return next((record for record in decode(data, position, header) if record[0] == offset), None)
+        return next((record for record in decode_strictly(data, position, header) if record[0] == offset), None)
     if not 0 <= place < header.record_count:
         return None
     end = position + header.size
@@ -330,7 +346,7 @@ def decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[i
     Those that are not there are left out."""
     if not _is_dense(header) or header.record_count < 8:
         wanted = set(offsets)
-        return [record for record in decode(data, position, header) if record[0] in wanted]
+        return [record for record in decode_strictly(data, position, header) if record[0] in wanted]
     found: list[Record] = []
     at, place, end = position + HEADER_BYTES, header.base_offset, position + header.size
     try:
@@ -397,7 +413,7 @@ def _decode_one(data: bytes, position: int, header: BatchHeader) -> tuple[Record
     key, position = _read_bytes(data, position)
     value, position = _read_bytes(data, position)
     headers, position = _read_headers(data, position)
-    if position != end:
+    if position != end or not -_TIME_DELTA_END < timestamp_delta < _TIME_DELTA_END:
         raise IndexError
     stamped = header.attributes & STAMPED
     timestamp = header.max_timestamp_ms if stamped else header.base_timestamp_ms + timestamp_delta
@@ -428,6 +444,8 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         position += 1  # attributes
         if data[position]:
             delta, position = _read_varint(data, position)
+            if not -_TIME_DELTA_END < delta < _TIME_DELTA_END:
+                raise IndexError
             timestamp = base_timestamp if is_stamped else base_timestamp + delta
         else:
             timestamp = base_timestamp
@@ -442,6 +460,8 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         else:
             delta, position = _read_varint(data, position)
             delta <<= 1
+        if (length | delta) & 1:  # negative
+            raise IndexError
         delta >>= 1
         middle_at = position
         key, position = _read_bytes(data, position)

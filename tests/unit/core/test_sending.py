@@ -130,7 +130,7 @@ def _flipped(batch: bytes, position: int) -> bytes:
         (_flipped(sealed(b"body"), 16), InvalidArgument, "format 3"),
         (_flipped(sealed(b"body"), 17), Corrupt, "checksum"),
         (_flipped(sealed(b"body"), 65), Corrupt, "checksum"),
-        (BatchBuilder(0, 0).seal(), Corrupt, "does not fit"),
+        (BatchBuilder(0, 0).seal(), InvalidArgument, "does not fit"),
     ],
     ids=["empty", "header cut", "cut", "too long", "two", "magic", "checksum", "body", "no records"],
 )

@@ -215,9 +215,9 @@ def test_a_ready_made_batch_is_checked() -> None:
             check_ready_made(wrong)
     with pytest.raises(Corrupt, match="checksum"):
         check_ready_made(batch[:-1] + bytes([batch[-1] ^ 1]))
-    with pytest.raises(Corrupt, match="does not fit"):
+    with pytest.raises(InvalidArgument, match="does not fit"):
         check_ready_made(resealed(batch, batch[HEADER_BYTES:], record_count=0))
-    with pytest.raises(Corrupt, match="does not fit"):
+    with pytest.raises(InvalidArgument, match="does not fit"):
         check_ready_made(resealed(batch, batch[HEADER_BYTES:], last_offset_delta=-1))
 
 

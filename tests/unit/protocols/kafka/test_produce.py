@@ -1,6 +1,9 @@
 """Produce: what is taken, and what is answered to what is not."""
 
+from struct import pack_into
+
 import pytest
+from crc32c import crc32c
 
 from onemq.core.topics import TopicConfig
 from onemq.errors import DiskFull
@@ -94,6 +97,15 @@ def test_the_brokers_own_topics_are_not_there(client: Client) -> None:
 GOOD = sealed(b"one", b"two")
 
 
+def counted(batch: bytes, count: int) -> bytes:
+    """The batch with another number of messages, and a right checksum."""
+    data = bytearray(batch)
+    pack_into(">i", data, 23, max(count - 1, -(1 << 31)))
+    pack_into(">i", data, 57, count)
+    pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
 @pytest.mark.parametrize(
     ("batch", "code"),
     [
@@ -107,14 +119,26 @@ GOOD = sealed(b"one", b"two")
         (GOOD[:16] + b"\x01" + GOOD[17:], ErrorCode.INVALID_RECORD),
         (sealed(b"a", attributes=1 << 5), ErrorCode.INVALID_RECORD),
         (sealed(b"a", b"b", last_delta=7), ErrorCode.INVALID_RECORD),
-        (sealed(b"a", attributes=5), ErrorCode.INVALID_RECORD),
+        (sealed(b"a", attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (sealed(b"a", attributes=1 << 14), ErrorCode.INVALID_RECORD),
+        (sealed(b"a", attributes=1 << 6), ErrorCode.INVALID_RECORD),
+        (sealed(b"a", attributes=1 << 3), ErrorCode.INVALID_TIMESTAMP),
+        (counted(sealed(b"a"), 0), ErrorCode.INVALID_RECORD),
+        (counted(sealed(b"a"), -1), ErrorCode.INVALID_RECORD),
+        (counted(sealed(b"a"), 2), ErrorCode.INVALID_RECORD),
+        (counted(sealed(b"a"), (1 << 31) - 1), ErrorCode.INVALID_RECORD),
+        (counted(sealed(b"a", attributes=1), 1_000_001), ErrorCode.MESSAGE_TOO_LARGE),
+        (sealed(b"a", times_ms=[-(1 << 62)]), ErrorCode.INVALID_TIMESTAMP),
+        (sealed(b"a", producer=(77, 0, -1)), ErrorCode.INVALID_RECORD),
+        (counted(GOOD, 0)[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
         (sealed(b"x" * (5 << 20)), ErrorCode.MESSAGE_TOO_LARGE),
         (sealed(b"a", times_ms=[NOW_MS + KAFKA_AHEAD_MS_MAX + 1]), ErrorCode.INVALID_TIMESTAMP),
         (sealed(b"a", producer=(77, 0, 0)), ErrorCode.UNKNOWN_PRODUCER_ID),
         (sealed(b"a", headers=((b"_due", b"soon"),)), ErrorCode.INVALID_RECORD),
     ],
     ids=["checksum", "cut", "length", "null", "empty", "short", "two", "format", "control", "gap", "compression",
-         "large", "time", "producer", "due"],
+         "not persistent", "horizon", "stamped", "none", "negative", "one too many", "very many", "packed", "old",
+         "sequence", "count and checksum", "large", "time", "producer", "due"],
 )  # fmt: skip
 def test_what_is_wrong_is_told_as_kafka_does(client: Client, batch: bytes | None, code: ErrorCode) -> None:
     assert refused(client, batch) == code

@@ -4,17 +4,8 @@ from collections.abc import Callable
 
 from onemq.core.topics import Topic
 from onemq.errors import Corrupt, InvalidArgument, NotFound, OneMQError
-from onemq.limits import KAFKA_AHEAD_MS_MAX
-from onemq.log.compression import NAMES
-from onemq.log.records import (
-    COMPRESSION_MASK,
-    CONTROL,
-    HEADER_BYTES,
-    TRANSACTIONAL,
-    BatchHeader,
-    check_ready_made,
-    read_header,
-)
+from onemq.log.records import TRANSACTIONAL, BatchHeader
+from onemq.protocols.kafka.batch import check_batch
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
 from onemq.protocols.kafka.handlers.transactions import transaction_code
@@ -30,9 +21,6 @@ from onemq.protocols.kafka.schemas.produce import (
 )
 
 _ACKS = (-1, 0, 1)
-_COMPRESSIONS = {0, *NAMES}
-_ZSTD = 4
-_ZSTD_SINCE = 7
 _TOPIC_IDS_SINCE = 13
 _COUNTING = ("librdkafka", "confluent-kafka")
 
@@ -80,7 +68,7 @@ def _store(call: Call[ProduceRequest], topic: Topic, part: PartitionProduceData)
     """Stores the batch for one partition; returns its first offset."""
     partition_of(topic, part.index)
     batch = part.records or b""
-    header = _checked(call, topic, batch)
+    header = check_batch(batch, topic, call.version, call.service.now_ms)
     if header.attributes & TRANSACTIONAL:
         return _stage(call, topic, part.index, batch, header)
     core = call.service.core
@@ -101,36 +89,6 @@ def _stage(call: Call[ProduceRequest], topic: Topic, number: int, batch: Records
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
     except OneMQError as error:
         raise Refused(transaction_code(error, knows_fenced=False), error.text) from None
-
-
-def _checked(call: Call[ProduceRequest], topic: Topic, batch: Records) -> BatchHeader:
-    """The header of the batch, which is as Kafka wants it from a client."""
-    header = _the_only_batch(batch)
-    try:
-        check_ready_made(batch)
-    except InvalidArgument as error:
-        raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
-    if header.attributes & COMPRESSION_MASK not in _COMPRESSIONS:
-        raise Refused(ErrorCode.INVALID_RECORD, f"there is no compression {header.attributes & COMPRESSION_MASK}")
-    if header.attributes & CONTROL:
-        raise Refused(ErrorCode.INVALID_RECORD, "control batches are the broker's own")
-    if header.last_offset_delta != header.record_count - 1:
-        raise Refused(ErrorCode.INVALID_RECORD, "the offsets of a batch must count up from 0 without gaps")
-    if header.attributes & COMPRESSION_MASK == _ZSTD and call.version < _ZSTD_SINCE:
-        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce {_ZSTD_SINCE} or later")
-    ahead_ms = header.max_timestamp_ms - call.service.now_ms
-    if ahead_ms > KAFKA_AHEAD_MS_MAX and topic.config.message_time == "producer":
-        raise Refused(ErrorCode.INVALID_TIMESTAMP, f"a message is {ahead_ms} ms ahead of the broker's clock")
-    return header
-
-
-def _the_only_batch(batch: Records) -> BatchHeader:
-    if len(batch) < HEADER_BYTES:
-        raise Refused(ErrorCode.INVALID_RECORD, "there must be a batch of records for each partition")
-    header = read_header(batch)
-    if header.size != len(batch) and header.size >= HEADER_BYTES:
-        raise Refused(ErrorCode.INVALID_RECORD, "there must be one whole batch of records for each partition")
-    return header
 
 
 def _told_apart(store: Callable[[], int]) -> int:
