@@ -2,7 +2,7 @@
 
 A producer that seals its own batches says so in headers of its messages. Batches are stored without a look at their
 records, so whether there is such a header is found out by a search for how it looks like, which is quick and may err
-on the side of caution. Compressed batches are not looked into.
+on the side of caution. Compressed batches are looked into only where their topic asks for it: they must be unpacked.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from onemq.core.lanes import PRIORITY_MARK
 from onemq.errors import InvalidArgument
 from onemq.limits import SCHEDULE_AHEAD_MS_MAX
-from onemq.log.records import COMPRESSION_MASK, BatchHeader
+from onemq.log.records import COMPRESSION_MASK, BatchHeader, unpacked
 from onemq.message import DUE, RESERVED, Headers, Record
 
 DUE_MARK = b"\x08" + DUE
@@ -28,10 +28,15 @@ class Sorted(NamedTuple):
     """(due time, record)"""
 
 
-def may_be_marked(batch: bytes, header: BatchHeader) -> bool:
-    """Whether some message of a batch may have such a header."""
-    if header.attributes & COMPRESSION_MASK:
-        return False
+def may_be_marked(batch: bytes, header: BatchHeader, look_inside: bool = False) -> bool:
+    """Whether some message of a batch may have such a header. With `look_inside`, a compressed one is unpacked, which
+    raises `UNREADABLE`."""
+    if not header.attributes & COMPRESSION_MASK:
+        return _may_hold_mark(batch)
+    return look_inside and _may_hold_mark(unpacked(batch, 0, header))
+
+
+def _may_hold_mark(batch: bytes) -> bool:
     # The byte in front is rare in text, and looking for one byte takes a twentieth of looking for more.
     at = batch.find(_FIRST)
     for _ in range(1 + len(batch) // _BYTES_PER_LOOK):

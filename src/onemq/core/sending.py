@@ -78,11 +78,11 @@ def _note_expiring(partition: Partition, batch: bytes, header: BatchHeader) -> N
         partition.expiring_end = partition.end
 
 
-def _is_marked(batch: bytes, header: BatchHeader, now_ms: int) -> bool:
+def _is_marked(topic: Topic, batch: bytes, header: BatchHeader, now_ms: int) -> bool:
     """Whether messages of a batch say when they are due or what priority they have, and can be understood."""
-    if not may_be_marked(batch, header):
-        return False
     try:
+        if not may_be_marked(batch, header, topic.config.look_inside):
+            return False
         sort_by_due(decode_strictly(batch, 0, header), now_ms)
     except (*UNREADABLE, InvalidArgument):
         return False
@@ -185,7 +185,7 @@ class Sending:
         if isinstance(place, int):
             return place
         placed = placed_foreign(batch, partition.end)  # the one copy on its way from the socket to the log
-        if may_be_marked(placed, header):
+        if may_be_marked(placed, header, topic.config.look_inside):
             offset = self._send_marked(topic, partition, placed, header)
         else:
             offset = self._add_foreign(topic, partition, placed, header)
@@ -227,7 +227,8 @@ class Sending:
             builder = BatchBuilder(partition.end, header.base_timestamp_ms)
             for _, timestamp_ms, key, body, headers in now:
                 builder.add(timestamp_ms, key, body, encode_headers(headers))
-            placed = builder.seal(header.attributes, FOREIGN_EPOCH, latest_ms=header.max_timestamp_ms)
+            attributes = header.attributes & ~COMPRESSION_MASK
+            placed = builder.seal(attributes, FOREIGN_EPOCH, latest_ms=header.max_timestamp_ms)
             header = read_header(placed)
         offset = self._add_foreign(topic, partition, placed, header) if now else partition.end
         self._rank_all(partition, offset, now)
@@ -288,7 +289,7 @@ class Sending:
         self._stage.message(partition)
         partition.journaled = True
         placed = placed_foreign(batch, partition.end)
-        if _is_marked(placed, header, self._stage.now_ms):
+        if _is_marked(topic, placed, header, self._stage.now_ms):
             self._send_marked(topic, partition, placed, header)
         else:
             self._add_foreign(topic, partition, placed, header)
@@ -303,9 +304,10 @@ class Sending:
     def check_foreign(self, topic: Topic, batch: Buffer, header: BatchHeader) -> None:
         """Raises what `send_batch` would raise now of a batch that its protocol has checked (`check_ready_made`)."""
         self.check_batch(topic, batch, header)
-        if not header.attributes & COMPRESSION_MASK:
+        look_inside = topic.config.look_inside
+        if look_inside or not header.attributes & COMPRESSION_MASK:
             whole = bytes(batch)
-            if may_be_marked(whole, header):
+            if may_be_marked(whole, header, look_inside):
                 sort_by_due(decode_strictly(whole, 0, header), self._stage.now_ms)
 
     def _append_identified(self, partition: Partition, records: list[Record]) -> int:

@@ -95,6 +95,8 @@ class TopicConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of those that nobody got in time."""
     trace: bool = False
     """Tell everything that becomes of its messages to the topic of traces."""
+    look_inside: bool = False
+    """Look for due times and priorities in compressed ready-made batches, too, which takes unpacking each."""
     notes: dict[str, str] = {}
     """Settings of a protocol's own, kept for those who ask for them; nothing is done with them."""
 

@@ -13,7 +13,7 @@ from onemq.core.expiry import EXPIRES_MARK
 from onemq.core.group import Cursor
 from onemq.core.reading import decode_batch
 from onemq.errors import Corrupt
-from onemq.log.records import NO_HEADERS, BatchBuilder, encode_headers, walk
+from onemq.log.records import COMPRESSION_MASK, NO_HEADERS, BatchBuilder, encode_headers, walk
 from onemq.message import Record
 
 Run = tuple[int, int, int]
@@ -87,9 +87,11 @@ def can_be_whole(cursor: Cursor) -> bool:
 
 def may_expire(cursor: Cursor, data: bytes) -> bool:
     """Whether some messages of batches that were read may say themselves when they expire. What is compressed is not
-    looked into."""
+    looked into, and may do so where its topic asks to look into such batches."""
     if cursor.next >= cursor.partition.expiring_end:
         return False
+    if cursor.group.topic.config.look_inside and _has_compressed(data):
+        return True
     # The byte in front is rare in most bodies, and looking for one byte is several times as quick as for more.
     at = data.find(_FIRST)
     for _ in range(_LOOKS_MAX):
@@ -99,6 +101,10 @@ def may_expire(cursor: Cursor, data: bytes) -> bool:
             return True
         at = data.find(_FIRST, at + 1)
     return data.find(EXPIRES_MARK, at) >= 0
+
+
+def _has_compressed(data: bytes) -> bool:
+    return any(header.attributes & COMPRESSION_MASK for _, header in walk(data))
 
 
 def part_of(data: bytes, offset: int, next_offset: int, most: int, strict: bool) -> Part:

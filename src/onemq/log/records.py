@@ -279,15 +279,13 @@ def stamped(batch: Buffer, header: BatchHeader, now_ms: int) -> bytes:
 def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     """The records of the batch at `position`. Raises `UNREADABLE` if they do not parse or cannot be unpacked."""
     end = position + header.size
-    position += HEADER_BYTES
-    if end < position:
-        raise Corrupt(f"the batch at offset {header.base_offset} is shorter than its header")
-    compression = header.attributes & COMPRESSION_MASK
-    if compression:
-        if compression not in DECOMPRESSORS:
-            raise InvalidArgument(f"compression {compression} cannot be read here")
-        data = DECOMPRESSORS[compression](bytes(data[position:end]))
+    if header.attributes & COMPRESSION_MASK:
+        data = unpacked(data, position, header)
         position, end = 0, len(data)
+    else:
+        position += HEADER_BYTES
+        if end < position:
+            raise Corrupt(f"the batch at offset {header.base_offset} is shorter than its header")
     try:
         records, position = _decode_records(data, position, header, header.record_count)
     except IndexError:
@@ -295,6 +293,17 @@ def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     if position != end:
         raise Corrupt(f"the records of the batch at offset {header.base_offset} do not parse")
     return records
+
+
+def unpacked(data: bytes, position: int, header: BatchHeader) -> bytes:
+    """The records of a compressed batch, in bytes. Raises `UNREADABLE`."""
+    first, end = position + HEADER_BYTES, position + header.size
+    if end < first:
+        raise Corrupt(f"the batch at offset {header.base_offset} is shorter than its header")
+    compression = header.attributes & COMPRESSION_MASK
+    if compression not in DECOMPRESSORS:
+        raise InvalidArgument(f"compression {compression} cannot be read here")
+    return DECOMPRESSORS[compression](bytes(data[first:end]))
 
 
 def decode_strictly(data: bytes, position: int, header: BatchHeader) -> list[Record]:

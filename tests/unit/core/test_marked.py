@@ -1,11 +1,16 @@
 """Ready-made batches whose messages say when they are due, or what priority they have."""
 
+import zlib
+from struct import pack_into
+
 import pytest
+from crc32c import crc32c
 
 from onemq.core.marked import may_be_marked
-from onemq.errors import InvalidArgument
-from onemq.log.records import NO_HEADERS, BatchBuilder, encode_headers, read_header
-from onemq.message import DUE, ID, PRIORITY
+from onemq.core.whole import Share, Whole
+from onemq.errors import Corrupt, InvalidArgument
+from onemq.log.records import HEADER_BYTES, NO_HEADERS, BatchBuilder, encode_headers, read_header
+from onemq.message import DUE, EXPIRES, ID, PRIORITY
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker, sealed
 
 
@@ -82,6 +87,68 @@ def test_a_sequence_of_which_everything_is_due_later_is_known_when_it_comes_agai
     batch = builder.seal(producer=(id, 0, 0))
     assert send(broker, batch) == send(broker, batch) == 0
     assert len(broker.core.schedule) == 1
+
+
+# Compressed batches
+
+
+def gzipped(batch: bytes) -> bytes:
+    """The batch as a producer compresses it."""
+    packing = zlib.compressobj(wbits=31)
+    packed = packing.compress(batch[HEADER_BYTES:]) + packing.flush()
+    data = bytearray(batch[:HEADER_BYTES]) + packed
+    pack_into(">h", data, 21, read_header(batch).attributes | 1)
+    pack_into(">i", data, 8, len(data) - 12)
+    pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def test_compressed_batches_are_looked_into_where_the_topic_asks_for_it(broker: Broker) -> None:
+    broker.topic(look_inside=True)
+    assert send(broker, gzipped(batch_of((b"a", None), (b"later", b"+1000"), (b"b", None)))) == 0
+    assert broker.values() == [b"a", b"b"]
+    broker.pass_ms(SECOND_MS)
+    assert broker.values() == [b"a", b"b", b"later"]
+
+
+def test_priorities_in_compressed_batches_count_there(broker: Broker) -> None:
+    broker.topic(look_inside=True)
+    group = broker.group()
+    batch = gzipped(sealed(b"high", headers=((PRIORITY, b"9"),)))
+    send(broker, sealed(b"plain"))
+    send(broker, batch)
+    assert broker.bodies(group) == [b"high", b"plain"]
+    stored: list[bytes] = []
+    broker.core.reading.batches(broker.core.topics.get("t").partitions[0], 1, 1, stored.append)
+    assert stored[0][HEADER_BYTES:] == batch[HEADER_BYTES:]
+
+
+def test_elsewhere_compressed_batches_are_stored_without_a_look(broker: Broker) -> None:
+    broker.topic()
+    send(broker, gzipped(batch_of((b"a", None), (b"later", b"+1000"))))
+    assert broker.values() == [b"a", b"later"]
+
+
+def test_a_compressed_batch_that_cannot_be_unpacked_is_refused_there(broker: Broker) -> None:
+    broker.topic(look_inside=True)
+    batch = bytearray(gzipped(sealed(b"a")))
+    batch[-5:] = b"xxxxx"
+    pack_into(">I", batch, 17, crc32c(bytes(batch[21:])))
+    with pytest.raises(Corrupt):
+        send(broker, bytes(batch))
+    assert broker.values() == []
+
+
+def test_expiry_in_a_compressed_batch_counts_there_for_those_who_take_whole_batches(broker: Broker) -> None:
+    broker.topic(look_inside=True)
+    group = broker.group()
+    send(broker, gzipped(sealed(b"old", headers=((EXPIRES, b"%d" % (NOW_MS + 5)),))))
+    send(broker, gzipped(sealed(b"good")))
+    broker.pass_ms(5)
+    told: list[list[Share]] = []
+    with broker.turn() as core:
+        core.receiving.receive_whole(group, "m", lambda: 100, Whole([0], 1 << 20, False), told.append)
+    assert [share.runs for share in told[0]] == [[(1, 1, 1)]]
 
 
 @pytest.mark.parametrize("name", [DUE, PRIORITY])

@@ -24,6 +24,7 @@ from onemq.limits import OWNER_TIMEOUT_MS_MAX, PRODUCER_IDLE_MS_MAX
 from onemq.log.records import HEADER_BYTES, BatchBuilder, encode_headers, read_header
 from onemq.message import DUE, PRIORITY, Headers
 from tests.unit.core.broker import HOUR_MS, NOW_MS, Broker, sealed
+from tests.unit.core.test_marked import gzipped
 from tests.unit.core.test_producers import of_producer
 
 NAME = "copier"
@@ -222,6 +223,17 @@ def test_delays_and_priorities_of_messages_count_from_the_commit_on(local: Broke
     assert local.values() == [b"0", b"2"]
     local.pass_ms(1)
     assert local.values() == [b"0", b"2", b"1"]
+
+
+def test_delays_in_compressed_batches_count_where_the_topic_asks_for_it(local: Broker) -> None:
+    local.topic(look_inside=True)
+    owner = Owning(local)
+    owner.begin(0)
+    owner.send_batch(gzipped(batch_of((), ((DUE, b"+1000"),))))
+    owner.end()
+    assert local.values() == [b"0"]
+    local.pass_ms(1000)
+    assert local.values() == [b"0", b"1"]
 
 
 def test_a_delay_that_is_none_is_refused_when_it_comes(two: Broker) -> None:

@@ -243,6 +243,12 @@ _TABLE = (
         acting=_word("expired", {"drop": "drop", "dead": "dead"}),
     ),
     Setting(
+        "onemq.headers.compressed",
+        Boolean(),
+        "Whether _due and _pri are looked for in compressed batches, too: each is unpacked before it is stored.",
+        acting=_word("look_inside", {"true": True, "false": False}),
+    ),
+    Setting(
         "onemq.trace",
         Boolean(),
         "Whether everything that becomes of its messages can be looked up.",

@@ -48,6 +48,7 @@ def test_every_default_is_a_value_that_can_be_set() -> None:
         ("flush.messages", "1", "flush", "sync"),
         ("flush.messages", "10000", "flush", "async"),
         ("message.timestamp.type", "LogAppendTime", "message_time", "broker"),
+        ("onemq.headers.compressed", "true", "look_inside", True),
         ("onemq.kind", "queue", "kind", "queue"),
         ("onemq.expires.ms", "500", "expires_ms", 500),
         ("onemq.expired", "dead", "expired", "dead"),
