@@ -14,6 +14,7 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,7 +31,7 @@ from onemq.errors import ConfigError, FolderError, OneMQError
 from onemq.limits import RESERVED_FILES
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Log
-from onemq.log.folder import FolderLock, check_format
+from onemq.log.folder import FORMAT_FILE, FolderLock, check_format, id_of
 from onemq.log.local import OPEN_FILES_MAX, LocalLog
 from onemq.log.memory import MemoryLog
 from onemq.log.recovery import Report
@@ -49,6 +50,7 @@ _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
+_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Broker:
     core: Core
     recovery: str
     """What the start found, for people."""
+    identity: bytes
+    """16 bytes that stay with the data."""
     close: Close
     """Leaves behind what makes the next start quick, and frees the folder."""
 
@@ -68,7 +72,8 @@ class Broker:
 def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) -> Broker:
     """Opens the data folder, or a log in memory, and recovers. Fails with FolderError, ConfigError."""
     if config.log.data == MEMORY:
-        return _recovered(config, MemoryLog(), now_ms, "nothing is kept", _nothing_to_close)
+        new_id = secrets.token_bytes(_ID_BYTES)
+        return _recovered(config, MemoryLog(), now_ms, "nothing is kept", new_id, _nothing_to_close)
     folder = Path(config.log.data)
     disk, lock = OsDisk(folder), FolderLock(folder)
     try:
@@ -78,6 +83,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) ->
             f"cannot use the data folder {folder}: {problem.strerror}; give it rights or choose another one with --data"
         ) from None
     lock.take()
+    new_id = _new_id(folder)
     threads = BackgroundThreads(loop)
     log = LocalLog(
         disk,
@@ -89,7 +95,8 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) ->
     )
     try:
         found = _describe(log.open())
-        broker = _recovered(config, log, now_ms, found, lambda: _close(broker.core, log, lock, threads))
+        identity = id_of(disk, new_id, keep=log.failure is None)
+        broker = _recovered(config, log, now_ms, found, identity, lambda: _close(broker.core, log, lock, threads))
     except BaseException:
         threads.stop()
         lock.release()
@@ -97,7 +104,15 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) ->
     return broker
 
 
-def _recovered(config: Config, log: Log, now_ms: int, recovery: str, close: Close) -> Broker:
+def _new_id(folder: Path) -> bytes:
+    """The id of data that has none yet. Folders of earlier versions had none: then it was made from where they are, and
+    their clients have seen it."""
+    if not (folder / FORMAT_FILE).exists():
+        return secrets.token_bytes(_ID_BYTES)
+    return blake2b(str(folder.absolute()).encode(), digest_size=_ID_BYTES).digest()
+
+
+def _recovered(config: Config, log: Log, now_ms: int, recovery: str, identity: bytes, close: Close) -> Broker:
     core = Core(
         log,
         disk_watermark=config.log.disk_watermark,
@@ -109,7 +124,7 @@ def _recovered(config: Config, log: Log, now_ms: int, recovery: str, close: Clos
     if core.read_only is None:
         for name, settings in config.topics.items():
             _apply_topic(core, config, name, settings)
-    return Broker(core, recovery, close)
+    return Broker(core, recovery, identity, close)
 
 
 def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings) -> None:
@@ -246,7 +261,8 @@ class Server:
 
         settings, data = self._config.kafka, self._config.log.data
         facts = KafkaFacts(
-            identity=secrets.token_hex() if data == MEMORY else str(Path(data).absolute()),
+            identity=self._broker.identity,
+            folder=data if data == MEMORY else str(Path(data).absolute()),
             advertise=(settings.advertise.host, settings.advertise.port) if settings.advertise is not None else None,
             auto_create=settings.auto_create,
             partitions=settings.partitions,

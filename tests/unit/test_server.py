@@ -1,7 +1,9 @@
 """The server as a part of another program: started, asked, stopped."""
 
 import asyncio
+from base64 import urlsafe_b64encode
 from collections.abc import Awaitable, Callable
+from hashlib import blake2b
 from pathlib import Path
 from struct import unpack
 
@@ -12,6 +14,7 @@ from onemq.core.topics import TopicConfig
 from onemq.errors import ConfigError, FolderError, ListenError
 from onemq.protocols.kafka.codec import decode
 from onemq.protocols.kafka.schemas.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from onemq.protocols.kafka.schemas.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from onemq.server import Server, raise_file_limit, topic_config
 from tests.unit.protocols.kafka.fakes import framed
 
@@ -76,6 +79,41 @@ def test_it_speaks_kafka_on_a_port_of_its_own(tmp_path: Path) -> None:
         assert not (tmp_path / "data").exists()
 
     serve(Config(kafka=KafkaSettings(listen=Address("127.0.0.1:0")), resp=HERE, log=IN_MEMORY), test)
+
+
+def cluster_id_of(folder: Path) -> str:
+    """What clients of Kafka are told of a broker on that folder."""
+    told: list[str] = []
+
+    async def test(server: Server) -> None:
+        host, _, port = server.addresses["kafka"][0].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(framed(DescribeClusterRequest(), 0, 77))
+        size, _ = unpack(">ii", await reader.readexactly(8))
+        data = await reader.readexactly(size - 4)
+        told.append(decode(DescribeClusterResponse, 0, data[1:]).cluster_id)
+        writer.close()
+
+    kafka = KafkaSettings(listen=Address("127.0.0.1:0"))
+    serve(Config(kafka=kafka, resp=RespSettings(listen=None), log=LogSettings(data=str(folder))), test)
+    return told[0]
+
+
+def test_the_cluster_keeps_its_id_when_the_folder_is_moved(tmp_path: Path) -> None:
+    first = cluster_id_of(tmp_path / "a")
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert cluster_id_of(tmp_path / "b") == first
+    assert cluster_id_of(tmp_path / "a") != first
+
+
+def test_a_folder_without_an_id_keeps_the_one_that_its_path_gave_it(tmp_path: Path) -> None:
+    cluster_id_of(tmp_path / "a")
+    (tmp_path / "a" / "onemq.json").write_text('{"format": 1}')
+    digest = blake2b(str(tmp_path / "a").encode(), digest_size=16).digest()
+    before = urlsafe_b64encode(bytes([digest[0] & 0x7F]) + digest[1:]).decode().rstrip("=")
+    assert cluster_id_of(tmp_path / "a") == before
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert cluster_id_of(tmp_path / "b") == before
 
 
 def test_it_waits_until_it_is_asked_to_stop() -> None:

@@ -1,7 +1,7 @@
-"""The data folder: who may use it, and which format it has.
+"""The data folder: who may use it, which format it has, and which data it is.
 
-`onemq.json` names the format; `lock` is held by the process that uses the folder. A folder of a
-newer format is refused before anything in it is touched.
+`onemq.json` names the format and has the id that the data keeps wherever the folder goes; `lock` is held by the process
+that uses the folder. A folder of a newer format is refused before anything in it is touched.
 
 To raise the format: count `FORMAT` up, teach `recovery` to read the older one, and write it down in
 docs/storage-format.md.
@@ -10,7 +10,10 @@ docs/storage-format.md.
 import fcntl
 import json
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from onemq.errors import FolderError
 from onemq.log import distrust
@@ -20,6 +23,7 @@ FORMAT = 1
 FORMAT_FILE = "onemq.json"
 LOCK_FILE = "lock"
 FOLDERS = ("journal", "snapshots", "topics")
+_ID = re.compile("[0-9a-f]{32}")
 
 
 class FolderLock:
@@ -79,18 +83,38 @@ def check_format(disk: Disk) -> None:
                 f"the data folder has files that are not OneMQ's ({strangers[0]}): choose an empty folder with --data"
             )
         return
-    file = disk.open(FORMAT_FILE, read_only=True)
-    text = file.read(0, file.size())
-    file.close()
-    try:
-        found = int(json.loads(text)["format"])
-    except (ValueError, KeyError, TypeError):
-        raise FolderError(f"{FORMAT_FILE} is damaged: it should read " + f'{{"format": {FORMAT}}}') from None
+    facts = _read(disk)
+    found = facts["format"]
     if found > FORMAT:
         raise FolderError(
             f"the data folder has format {found}, newer than this OneMQ reads ({FORMAT}): "
             "upgrade OneMQ or choose another folder with --data"
         )
+
+
+def _read(disk: Disk) -> dict[str, Any]:
+    file = disk.open(FORMAT_FILE, read_only=True)
+    text = file.read(0, file.size())
+    file.close()
+    try:
+        facts = json.loads(text)
+        if not _ID.fullmatch(facts.get("id", "0" * 32)):
+            raise ValueError
+        return {**facts, "format": int(facts["format"])}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise FolderError(f"{FORMAT_FILE} is damaged: it should read " + f'{{"format": {FORMAT}}}') from None
+
+
+def id_of(disk: Disk, otherwise: bytes, keep: bool) -> bytes:
+    """The 16 bytes that name the data of a folder. One that has none gets the other ones, and keeps them if it can be
+    written."""
+    facts = _read(disk)
+    if "id" in facts:
+        return bytes.fromhex(facts["id"])
+    with suppress(OSError):
+        if keep:
+            write_whole(disk, FORMAT_FILE, [json.dumps({**facts, "id": otherwise.hex()}).encode()])
+    return otherwise
 
 
 def prepare(disk: Disk) -> None:

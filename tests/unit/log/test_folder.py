@@ -1,5 +1,6 @@
 """The data folder: its lock, its format, and what else may lie in it."""
 
+import json
 import subprocess
 import sys
 from contextlib import suppress
@@ -11,7 +12,7 @@ import pytest
 from onemq.errors import FolderError
 from onemq.log import folder
 from onemq.log.disk import OsDisk
-from onemq.log.folder import FolderLock, check_format, is_in_use, prepare
+from onemq.log.folder import FolderLock, check_format, id_of, is_in_use, prepare
 from tests.process import may_write, obey_file_modes
 from tests.sim.disk import Crash, SimDisk
 
@@ -44,6 +45,31 @@ def test_the_lock_goes_with_the_process(tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
     lock.take()
     lock.release()
+
+
+def test_the_data_has_an_id_that_stays(tmp_path: Path) -> None:
+    disk = OsDisk(tmp_path)
+    prepare(disk)
+    first, other = b"f" * 16, b"o" * 16
+    assert id_of(disk, other, keep=False) == other
+    assert id_of(disk, first, keep=True) == first
+    assert id_of(disk, other, keep=True) == first
+    check_format(disk)
+
+
+def test_an_id_that_cannot_be_written_is_told_all_the_same() -> None:
+    disk = SimDisk(Random(1))
+    prepare(disk)
+    disk.limit_bytes = 0
+    assert id_of(disk, b"f" * 16, keep=True) == b"f" * 16
+    check_format(disk)
+
+
+@pytest.mark.parametrize("id", ["", "f" * 31, "F" * 32, 7, None])
+def test_an_id_that_is_none_is_damage(tmp_path: Path, id: object) -> None:
+    (tmp_path / "onemq.json").write_text(json.dumps({"format": 1, "id": id}))
+    with pytest.raises(FolderError, match="is damaged"):
+        check_format(OsDisk(tmp_path))
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

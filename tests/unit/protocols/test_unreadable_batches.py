@@ -19,7 +19,7 @@ def clients(request: pytest.FixtureRequest) -> tuple[Client, KafkaClient]:
     """Two clients of a broker with such a batch between good ones."""
     resp = Client()
     core = resp.service.core
-    kafka = KafkaClient(KafkaService(core, KafkaFacts("test")))
+    kafka = KafkaClient(KafkaService(core, KafkaFacts(b"test" * 4)))
     core.tick(LATER_MS)
     core.topics.create("t")
     for batch in (sealed(b"a", b"b"), UNREADABLE[request.param], sealed(b"c", b"d")):

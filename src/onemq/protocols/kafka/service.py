@@ -2,7 +2,6 @@
 
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
@@ -22,8 +21,10 @@ from onemq.users import Users
 class KafkaFacts:
     """What the process knows and no protocol finds out by itself, and what the settings say."""
 
-    identity: str
-    """What the cluster's id is made from: the same for the same data."""
+    identity: bytes
+    """16 bytes that are the cluster's id: the same for the same data."""
+    folder: str = ""
+    """Where the data is."""
     advertise: tuple[str, int] | None = None
     """Where clients are told to connect; else, where they did."""
     auto_create: bool = True
@@ -74,7 +75,6 @@ class KafkaService:
         return session
 
 
-def _cluster_id(identity: str) -> bytes:
-    """16 bytes. Ids that begin with a dash in base64 would be taken for options by command-line tools."""
-    digest = blake2b(identity.encode(), digest_size=16).digest()
-    return bytes((digest[0] & 0x7F,)) + digest[1:]
+def _cluster_id(identity: bytes) -> bytes:
+    """Ids that begin with a dash in base64 would be taken for options by command-line tools."""
+    return bytes((identity[0] & 0x7F,)) + identity[1:]

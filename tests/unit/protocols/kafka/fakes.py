@@ -22,7 +22,7 @@ def make_core() -> Core:
 
 
 def make_service(**settings: Any) -> KafkaService:
-    return KafkaService(make_core(), KafkaFacts("test", **settings))
+    return KafkaService(make_core(), KafkaFacts(b"test" * 4, folder="/data", **settings))
 
 
 def framed(request: Message, version: int, correlation_id: int = 1, client_id: str | None = "tests") -> bytes:

@@ -37,7 +37,7 @@ def _address(service: "KafkaService", session: "KafkaSession") -> str:
 
 
 def _folder(service: "KafkaService", session: "KafkaSession") -> str:
-    return service.facts.identity
+    return service.facts.folder
 
 
 def _makes_topics(service: "KafkaService", session: "KafkaSession") -> str:

@@ -19,7 +19,7 @@ def describe_log_dirs(call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResp
     else:
         chosen = [(topic, each.partitions) for each in asked if (topic := topics.find(each.topic)) is not None]
     folder = DescribeLogDirsResult(
-        log_dir=call.service.facts.identity,
+        log_dir=call.service.facts.folder,
         topics=[_sizes(call, topic, numbers) for topic, numbers in chosen],
     )
     return DescribeLogDirsResponse(results=[folder])

@@ -39,7 +39,7 @@ def test_all_settings_are_told() -> None:
 
 def test_who_decided_is_told() -> None:
     defaults = TopicConfig(retention_ms=5000)
-    client = Client(KafkaService(make_core(), KafkaFacts("test"), defaults))
+    client = Client(KafkaService(make_core(), KafkaFacts(b"test" * 4), defaults))
     client.core.topics.create("orders", 1, TopicConfig(retention_ms=5000, flush="async"))
     found = told(client, TOPIC, "orders", "retention.ms", "flush.messages", "segment.ms")
     assert found == {
@@ -104,7 +104,7 @@ def test_the_broker_cannot_be_changed() -> None:
 
 def test_the_brokers_settings_are_told() -> None:
     found = told(make_client(), BROKER, "1")
-    assert found["log.dirs"] == ("test", 4)
+    assert found["log.dirs"] == ("/data", 4)
     assert found["node.id"] == ("1", 4)
     assert found["listeners"] == ("PLAINTEXT://10.0.0.9:9092", 4)
     assert told(make_client(), BROKER, "") == {}

@@ -47,7 +47,7 @@ class House:
 
     def __init__(self) -> None:
         self.broker = Broker(None)
-        self.service = KafkaService(self.broker.core, KafkaFacts(identity="test"))
+        self.service = KafkaService(self.broker.core, KafkaFacts(identity=b"test" * 4))
 
     @property
     def core(self) -> Core:
