@@ -16,17 +16,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 import onemq
 from onemq.config import MEMORY, Config, LogSettings, TopicSettings
 from onemq.core.core import Core
 from onemq.core.group import GroupConfig
 from onemq.core.redelivery import FOR_EVER, NO_MAXIMUM, Backoff, Immediate, Redelivery
-from onemq.core.topics import TopicConfig
+from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import ConfigError, FolderError, OneMQError
 from onemq.limits import RESERVED_FILES
 from onemq.log.disk import OsDisk
@@ -51,6 +51,12 @@ _logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
 _ID_BYTES = 16
+_OF_TOPICS = (
+    "kind", "flush", "retention_ms", "retention_bytes", "compact", "message_bytes_max", "segment_bytes", "expires_ms",
+    "expired", "trace", "look_inside",
+)  # fmt: skip
+_CALLED = {"message_bytes_max": "max_message_bytes"}
+"""Settings of the core that have another name in the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,57 +134,75 @@ def _recovered(config: Config, log: Log, now_ms: int, recovery: str, identity: b
 
 
 def _apply_topic(core: Core, config: Config, name: str, settings: TopicSettings) -> None:
-    """Makes the topic, or changes it, as the configuration says; the first turn writes it."""
-    wanted = topic_config(settings, config.log)
+    """Makes the topic, or changes what its table names; the first turn writes it."""
     topic = core.topics.find(name)
-    if topic is not None:
-        known = topic.config
-        kept = ("dead", "expires_ms", "expired", "tombstone_ms", "message_time", "segment_ms_max", "notes")
-        wanted = msgspec.structs.replace(wanted, **{key: getattr(known, key) for key in kept})
     try:
         if topic is None:
-            core.topics.create(name, settings.partitions, wanted)
-        elif topic.config != wanted or len(topic.partitions) != settings.partitions:
-            changes = {key: getattr(wanted, key) for key in wanted.__struct_fields__}
-            core.topics.alter(name, settings.partitions, **msgspec.to_builtins(changes))
-            core.set_policy(name, wanted.group, wanted.kind)
+            core.topics.create(name, _set_or(settings.partitions, 1), topic_config(settings, config.log))
+        else:
+            _change_topic(core, topic, settings)
     except OneMQError as problem:
         raise ConfigError(f"{config.file}: topics.{name}: {problem.text}; correct the table") from None
 
 
+def _change_topic(core: Core, topic: Topic, settings: TopicSettings) -> None:
+    """What the table leaves open stays as it is. Where it changes what groups are like, all groups get that."""
+    known, of_groups = topic.config, _named_of_groups(settings)
+    group = msgspec.structs.replace(known.group, **of_groups)
+    wanted = msgspec.structs.replace(known, **_named(settings), group=group)
+    partitions = _set_or(settings.partitions, len(topic.partitions))
+    if wanted == known and partitions == len(topic.partitions):
+        return
+    group.check(topic.name)
+    core.topics.alter(topic.name, partitions, **msgspec.to_builtins(wanted))
+    for each in list(topic.groups.values()) if group != known.group else ():
+        core.groups.alter(each, msgspec.structs.replace(each.config, **of_groups))
+
+
 def topic_config(settings: TopicSettings, defaults: LogSettings) -> TopicConfig:
-    """The settings of a topic for the core; what its table leaves open is as [log] has it."""
-    return TopicConfig(
-        kind=settings.kind,
-        flush=_set_or(settings.flush, defaults.flush),
-        retention_ms=_set_or(settings.retention_ms, defaults.retention_ms),
-        retention_bytes=_set_or(settings.retention_bytes, defaults.retention_bytes),
-        compact=settings.compact,
-        message_bytes_max=_set_or(settings.max_message_bytes, defaults.max_message_bytes),
-        segment_bytes=_set_or(settings.segment_bytes, defaults.segment_bytes),
-        group=_group_config(settings),
+    """The settings of a new topic for the core; what its table leaves open is as [log] has it."""
+    usual = TopicConfig(
+        flush=defaults.flush,
+        retention_ms=defaults.retention_ms,
+        retention_bytes=defaults.retention_bytes,
+        message_bytes_max=defaults.max_message_bytes,
+        segment_bytes=defaults.segment_bytes,
+        group=GroupConfig(**_named_of_groups(settings)),
     )
+    return msgspec.structs.replace(usual, **_named(settings))
 
 
-def _group_config(settings: TopicSettings) -> GroupConfig:
-    """What the groups of a topic are like."""
-    most = settings.max_deliveries
-    policy: Redelivery | None = Immediate(most) if most is not None else None
-    delay_ms = settings.retry_delay_ms
-    if delay_ms is not None:
-        policy = Backoff(
-            delay_ms,
-            delay_ms,
-            settings.retry_factor,
-            settings.retry_factor > 1,
-            max_delay_ms=NO_MAXIMUM if settings.retry_delay_max_ms is None else settings.retry_delay_max_ms,
-            max_redeliveries=FOR_EVER if most is None else most - 1,
-        )
-    return GroupConfig(
-        policy=policy.to_entry() if policy is not None else None,
-        dead_topic=settings.dead_letters,
-        lease_connection=settings.lease == 0,
-        lease_ms=int(settings.lease or 0),
+def _named(settings: TopicSettings) -> dict[str, Any]:
+    """What the table of a topic says of itself, in the words of the core."""
+    found = {name: getattr(settings, _CALLED.get(name, name)) for name in _OF_TOPICS}
+    return {name: value for name, value in found.items() if value is not UNSET}
+
+
+def _named_of_groups(settings: TopicSettings) -> dict[str, Any]:
+    """What it says of groups. How messages are handed out again is one setting to the core, made of several keys."""
+    named: dict[str, Any] = {}
+    if (settings.max_deliveries, settings.retry_delay_ms) != (UNSET, UNSET):
+        policy = _policy(settings)
+        named["policy"] = policy.to_entry() if policy is not None else None
+    if settings.dead_letters is not UNSET:
+        named["dead_topic"] = settings.dead_letters
+    if not isinstance(settings.lease, UnsetType):
+        named["lease_connection"], named["lease_ms"] = settings.lease == 0, int(settings.lease or 0)
+    return named
+
+
+def _policy(settings: TopicSettings) -> Redelivery | None:
+    most, delay_ms = _set_or(settings.max_deliveries, None), _set_or(settings.retry_delay_ms, None)
+    if delay_ms is None:
+        return Immediate(most) if most is not None else None
+    factor, delay_max_ms = _set_or(settings.retry_factor, 1.0), _set_or(settings.retry_delay_max_ms, None)
+    return Backoff(
+        delay_ms,
+        delay_ms,
+        factor,
+        factor > 1,
+        max_delay_ms=NO_MAXIMUM if delay_max_ms is None else delay_max_ms,
+        max_redeliveries=FOR_EVER if most is None else most - 1,
     )
 
 

@@ -7,9 +7,13 @@ from hashlib import blake2b
 from pathlib import Path
 from struct import unpack
 
+import msgspec
 import pytest
 
 from onemq.config import Address, Config, KafkaSettings, LogSettings, RespSettings, TopicSettings
+from onemq.core.core import Core
+from onemq.core.group import GroupConfig
+from onemq.core.start import FIRST
 from onemq.core.topics import TopicConfig
 from onemq.errors import ConfigError, FolderError, ListenError
 from onemq.protocols.kafka.codec import decode
@@ -143,6 +147,65 @@ def test_topics_of_the_configuration_are_there_and_follow_it(tmp_path: Path) -> 
     with pytest.raises(ConfigError, match=r"topics\.orders: .* it can only grow"):
         serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path), topics=topics(1, "queue")), three_partitions)
     serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(tmp_path)), three_partitions)
+
+
+def core_of(server: Server) -> Core:
+    return server._broker.core
+
+
+def restarted(folder: Path, settings: TopicSettings, change: Callable[[Core], object] | None = None) -> TopicConfig:
+    """What the topic `orders` is like after a start with that table; then it may be changed at run time."""
+    found: list[TopicConfig] = []
+
+    async def test(server: Server) -> None:
+        core = core_of(server)
+        found.append(core.topics.get("orders").config)
+        if change is not None:
+            change(core)
+        await ask(server, "PING")
+
+    serve(Config(kafka=NO_KAFKA, resp=HERE, log=on_disk(folder), topics={"orders": settings}), test)
+    return found[0]
+
+
+def test_what_the_table_of_a_topic_leaves_open_stays_as_it_was_altered(tmp_path: Path) -> None:
+    changes = {
+        "kind": "queue", "flush": "async", "retention_ms": 5_000, "compact": True, "tombstone_ms": 7,
+        "message_bytes_max": 1_000, "message_time": "broker", "expires_ms": 9, "expired": "dead", "trace": True,
+        "look_inside": True, "notes": {"a": "b"}, "group": {"lease_ms": 5}, "partitions": 3,
+    }  # fmt: skip
+    restarted(tmp_path, TopicSettings(), lambda core: core.topics.alter("orders", **changes))
+    config = restarted(tmp_path, TopicSettings())
+    del changes["partitions"], changes["group"]
+    assert {name: getattr(config, name) for name in changes} == changes
+    assert config.group == GroupConfig(lease_ms=5)
+
+
+def test_what_the_table_of_a_topic_names_holds_after_every_start(tmp_path: Path) -> None:
+    table = TopicSettings(trace=True, expires_ms=60_000, retention_ms=None)
+    assert restarted(tmp_path, table).trace
+    for trace in (True, False):
+        changes = {"trace": not trace, "expires_ms": 5, "retention_ms": 5_000, "compact": True}
+        restarted(tmp_path, TopicSettings(trace=trace), lambda core: core.topics.alter("orders", **changes))
+        config = restarted(tmp_path, TopicSettings(trace=trace, expires_ms=60_000, retention_ms=None))
+        assert (config.trace, config.expires_ms, config.retention_ms, config.compact) == (trace, 60_000, None, True)
+
+
+def test_groups_keep_what_the_table_of_their_topic_does_not_name(tmp_path: Path) -> None:
+    own = GroupConfig(policy=["immediate", 7], dead_topic="graves", lease_ms=5)
+
+    def make(core: Core) -> None:
+        core.create_group("orders", "g", FIRST, **msgspec.structs.asdict(own))
+
+    restarted(tmp_path, TopicSettings(max_deliveries=3), make)
+    groups: list[GroupConfig] = []
+    look = lambda core: groups.append(core.groups.get("orders", "g").config)  # noqa: E731
+    assert restarted(tmp_path, TopicSettings(max_deliveries=3), look).group.policy == ["immediate", 3]
+    assert restarted(tmp_path, TopicSettings(lease=10), look).group == GroupConfig(policy=["immediate", 3], lease_ms=10)
+    restarted(tmp_path, TopicSettings(max_deliveries=4), look)
+    changed = [own, msgspec.structs.replace(own, lease_ms=10)]
+    changed.append(msgspec.structs.replace(changed[-1], policy=["immediate", 4]))
+    assert groups == changed
 
 
 def test_a_topic_takes_from_the_log_table_what_it_leaves_open() -> None:

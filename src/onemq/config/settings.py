@@ -67,22 +67,26 @@ class KafkaSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TopicSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """[topics."name"]. What is not set is as [log] has it."""
+    """[topics."name"]. What is not set stays as it is; for a new topic it is as [log] has it, or the default."""
 
-    partitions: Partitions = 1
-    kind: Literal["stream", "queue"] = "stream"
+    partitions: Partitions | UnsetType = UNSET
+    kind: Literal["stream", "queue"] | UnsetType = UNSET
     flush: Flush | UnsetType = UNSET
     retention_ms: RetentionMilliseconds | UnsetType | None = field(default=UNSET, name="retention")
     retention_bytes: Bytes | UnsetType | None = UNSET
-    compact: bool = False
+    compact: bool | UnsetType = UNSET
     max_message_bytes: MessageBytes | UnsetType = UNSET
     segment_bytes: SegmentBytes | UnsetType = UNSET
-    max_deliveries: Count | None = None
-    retry_delay_ms: DelayMilliseconds | None = field(default=None, name="retry_delay")
-    retry_factor: Factor = 1.0
-    retry_delay_max_ms: DelayMilliseconds | None = field(default=None, name="retry_delay_max")
-    dead_letters: TopicName | None = None
-    lease: Lease | None = None
+    expires_ms: RetentionMilliseconds | UnsetType | None = field(default=UNSET, name="expires")
+    expired: Literal["drop", "dead"] | UnsetType = UNSET
+    trace: bool | UnsetType = UNSET
+    look_inside: bool | UnsetType = UNSET
+    max_deliveries: Count | UnsetType | None = UNSET
+    retry_delay_ms: DelayMilliseconds | UnsetType | None = field(default=UNSET, name="retry_delay")
+    retry_factor: Factor | UnsetType = UNSET
+    retry_delay_max_ms: DelayMilliseconds | UnsetType | None = field(default=UNSET, name="retry_delay_max")
+    dead_letters: TopicName | UnsetType | None = UNSET
+    lease: Lease | UnsetType | None = UNSET
 
 
 class Config(Struct, frozen=True):
