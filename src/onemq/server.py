@@ -31,7 +31,7 @@ from onemq.errors import ConfigError, FolderError, OneMQError
 from onemq.limits import RESERVED_FILES
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Log
-from onemq.log.folder import FORMAT_FILE, FolderLock, check_format, id_of
+from onemq.log.folder import FolderLock, check_format, id_of, is_new
 from onemq.log.local import OPEN_FILES_MAX, LocalLog
 from onemq.log.memory import MemoryLog
 from onemq.log.recovery import Report
@@ -89,7 +89,7 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) ->
             f"cannot use the data folder {folder}: {problem.strerror}; give it rights or choose another one with --data"
         ) from None
     lock.take()
-    new_id = _new_id(folder)
+    new_id = secrets.token_bytes(_ID_BYTES) if is_new(disk) else _id_by_place(folder)
     threads = BackgroundThreads(loop)
     log = LocalLog(
         disk,
@@ -110,11 +110,9 @@ def open_broker(config: Config, loop: asyncio.AbstractEventLoop, now_ms: int) ->
     return broker
 
 
-def _new_id(folder: Path) -> bytes:
-    """The id of data that has none yet. Folders of earlier versions had none: then it was made from where they are, and
-    their clients have seen it."""
-    if not (folder / FORMAT_FILE).exists():
-        return secrets.token_bytes(_ID_BYTES)
+def _id_by_place(folder: Path) -> bytes:
+    """The id of data of earlier versions, which kept none: it was made from where the folder is, and clients have seen
+    it."""
     return blake2b(str(folder.absolute()).encode(), digest_size=_ID_BYTES).digest()
 
 

@@ -105,6 +105,11 @@ def _read(disk: Disk) -> dict[str, Any]:
         raise FolderError(f"{FORMAT_FILE} is damaged: it should read " + f'{{"format": {FORMAT}}}') from None
 
 
+def is_new(disk: Disk) -> bool:
+    """Whether nothing was ever kept in the folder."""
+    return not disk.exists(FORMAT_FILE)
+
+
 def id_of(disk: Disk, otherwise: bytes, keep: bool) -> bytes:
     """The 16 bytes that name the data of a folder. One that has none gets the other ones, and keeps them if it can be
     written."""
