@@ -14,7 +14,7 @@ from onemq.protocols.kafka.schemas.fetch import FetchResponse
 from tests.apache_kafka import ApacheKafka, missing
 from tests.kafka_raw import call
 from tests.process import Serve
-from tests.unit.protocols.kafka.batches import fetch_request, repacked, sealed
+from tests.unit.protocols.kafka.batches import counted, fetch_request, repacked, sealed
 from tests.unit.protocols.kafka.fakes import framed
 
 pytestmark = [
@@ -118,6 +118,12 @@ WRONG = {
     "control": batch(b"a", attributes=1 << 5),
     "gap": batch(b"a", b"b", last_delta=7),
     "count": GOOD[:57] + b"\x00\x00\x00\x00" + GOOD[61:],
+    "no messages": counted(GOOD, 0),
+    "negative count": counted(GOOD, -1),
+    "one too many": counted(batch(b"a"), 2),
+    "very many": counted(batch(b"a"), (1 << 31) - 1),
+    "no sequence": batch(b"a", producer=(77, 0, -1)),
+    "old format": GOOD[:16] + b"\x01" + GOOD[17:],
     "large": batch(b"x" * 200_000),
     "ahead": batch(b"a", times_ms=[NOW_MS + 2 * 3_600_000]),
 }

@@ -85,7 +85,5 @@ def _check_times(header: BatchHeader, topic: Topic, now_ms: int) -> None:
     ahead_ms = header.max_timestamp_ms - now_ms
     if ahead_ms > KAFKA_AHEAD_MS_MAX:
         raise Refused(ErrorCode.INVALID_TIMESTAMP, f"a message is {ahead_ms} ms ahead of the broker's clock")
-    if header.attributes & STAMPED:
-        raise Refused(ErrorCode.INVALID_TIMESTAMP, "only the broker gives messages the time at which they are stored")
     if max(abs(header.base_timestamp_ms), abs(header.max_timestamp_ms)) >= _TIME_MS_END:
         raise Refused(ErrorCode.INVALID_TIMESTAMP, "the times of the batch are out of range")

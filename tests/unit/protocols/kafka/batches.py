@@ -1,6 +1,7 @@
 """Batches as Kafka's producers seal them."""
 
 from collections.abc import Sequence
+from struct import pack_into
 
 from crc32c import crc32c
 
@@ -36,6 +37,15 @@ def repacked(batch: bytes, packed: bytes, attributes: int) -> bytes:
     checked[0:2] = attributes.to_bytes(2, "big")
     length = (HEADER_BYTES - 12 + len(packed)).to_bytes(4, "big")
     return batch[:8] + length + batch[12:17] + crc32c(bytes(checked)).to_bytes(4, "big") + bytes(checked)
+
+
+def counted(batch: bytes, count: int) -> bytes:
+    """The batch with another number of messages, and a right checksum."""
+    data = bytearray(batch)
+    pack_into(">i", data, 23, max(count - 1, -(1 << 31)))
+    pack_into(">i", data, 57, count)
+    pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    return bytes(data)
 
 
 def produce_request(topic: str, *batches: bytes | None, acks: int = -1, first: int = 0) -> ProduceRequest:
