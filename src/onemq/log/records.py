@@ -57,8 +57,6 @@ FOREIGN_EPOCH = -1
 UNREADABLE = (Corrupt, InvalidArgument, TooLarge)
 """What decoding records raises that a producer made wrong, compressed in an unknown way, or too much."""
 
-_TIME_DELTA_END = 1 << 62
-"""The times of records are less than that before or after the one in their batch's header."""
 _PREFIX = Struct(">qiiBI")
 _CHECKED = Struct(">hiqqqhii")
 CHECKED_AT = 21
@@ -422,7 +420,7 @@ def _decode_one(data: bytes, position: int, header: BatchHeader) -> tuple[Record
     key, position = _read_bytes(data, position)
     value, position = _read_bytes(data, position)
     headers, position = _read_headers(data, position)
-    if position != end or not -_TIME_DELTA_END < timestamp_delta < _TIME_DELTA_END:
+    if position != end:
         raise IndexError
     stamped = header.attributes & STAMPED
     timestamp = header.max_timestamp_ms if stamped else header.base_timestamp_ms + timestamp_delta
@@ -453,8 +451,6 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         position += 1  # attributes
         if data[position]:
             delta, position = _read_varint(data, position)
-            if not -_TIME_DELTA_END < delta < _TIME_DELTA_END:
-                raise IndexError
             timestamp = base_timestamp if is_stamped else base_timestamp + delta
         else:
             timestamp = base_timestamp
@@ -519,7 +515,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return (result >> 1) ^ -(result & 1), position
         shift += 7
-        if shift > 63:  # no number of 64 bits is longer
+        if shift > 56:  # no number of 63 bits is longer; so the sum of two still is one of 64
             raise IndexError
 
 
