@@ -23,6 +23,7 @@ from onemq.core.ranking import Ranking
 from onemq.core.readers import Readers
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
+from onemq.core.removing import Removing
 from onemq.core.scan import Scans
 from onemq.core.schedule import Schedule
 from onemq.core.search import Searching
@@ -31,6 +32,7 @@ from onemq.core.sending import Sending
 from onemq.core.sent_once import SentOnce
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
+from onemq.core.stream_groups import StreamGroups
 from onemq.core.streams import Streams
 from onemq.core.sweep import Sweep
 from onemq.core.topics import Topic, Topics
@@ -113,8 +115,10 @@ class Core:
         self.ranking = Ranking(stage, self.topics)
         self.profiles = Profiles(stage)
         self.sending.on_rank = self.ranking.rank
-        self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
-        self.dead_letters.delete = self.streams.delete_at
+        self.stream_groups = StreamGroups(stage, self.topics, self.groups)
+        self.streams = Streams(stage, self.topics, self.stream_groups, self.reading, self.sending, self.keys)
+        self.removing = Removing(stage, self.topics, self.reading, self.keys, self.streams, self.stream_groups)
+        self.dead_letters.delete = self.removing.delete_at
         parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour

@@ -172,7 +172,7 @@ def test_a_message_that_is_gone_is_passed_over(broker: Broker) -> None:
     with broker.turn() as core:
         stream = core.streams.get(b"t")
         assert stream is not None
-        core.streams.delete(stream, [0, 2])
+        core.removing.delete(stream, [0, 2])
     assert broker.bodies(group) == [b"1", b"a"]
     assert group.lag == 2
 

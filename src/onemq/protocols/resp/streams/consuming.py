@@ -173,7 +173,7 @@ def claim_entries(
     idle = idle[:count]
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
     records = stream.records_at(idle)
-    claimed = set(core.streams.claim(group, consumer, [offset for offset in idle if offset in records]))
+    claimed = set(core.groups.claim(group, 0, [offset for offset in idle if offset in records], consumer))
     for offset in idle:
         if offset in claimed:
             entries.add_encoded(_with_numbers(records[offset], *before[offset]))
@@ -290,4 +290,4 @@ def _other_offset(session: "RespSession", stream: Stream, group: Group, word: by
     offset = group.cursors[0].names.pop(word, None)
     if offset is not None:
         return offset
-    return session.service.core.streams.pending_offset(stream, group, parse_id(word))
+    return session.service.core.stream_groups.pending_offset(stream, group, parse_id(word))

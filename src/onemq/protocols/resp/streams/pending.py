@@ -149,8 +149,8 @@ def xclaim(session: "RespSession", request: list[bytes]) -> bytes:
         except CommandError:
             break
     claim = _claim_options(request[5 + len(ids) :], core.stage.now_ms)
-    if claim.last_id > core.streams.last_delivered(stream, group):
-        core.streams.place_group(stream, group, claim.last_id, core.streams.entries_read(stream, group))
+    if claim.last_id > core.stream_groups.last_delivered(stream, group):
+        core.stream_groups.place(stream, group, claim.last_id, core.stream_groups.entries_read(stream, group))
     consumer = text_of(request[3])
     entries = [_claim_one(session, stream, group, consumer, id, idle_ms, claim) for id in ids]
     return replies.array([entry for entry in entries if entry])
@@ -162,7 +162,7 @@ def _claim_one(
     core, cursor = session.service.core, stream.cursor(group)
     offset = stream.offset_of(id)
     if offset is None or not stream.is_live(offset):
-        gone = core.streams.pending_offset(stream, group, id)
+        gone = core.stream_groups.pending_offset(stream, group, id)
         core.groups.acknowledge(group, 0, [] if gone is None else [gone])
         return b""
     delivery = cursor.unacknowledged.get(offset)
@@ -307,7 +307,7 @@ def xnack(session: "RespSession", request: list[bytes]) -> bytes:
 
 def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode: bytes, nack: _Nack) -> bool:
     core, cursor = session.service.core, stream.cursor(group)
-    offset = core.streams.pending_offset(stream, group, id)
+    offset = core.stream_groups.pending_offset(stream, group, id)
     if offset is None:
         offset = stream.offset_of(id)
         if not nack.force or offset is None or not stream.is_live(offset):
