@@ -18,7 +18,9 @@ from onemq.core.core import Core
 from onemq.core.topics import Topic
 from onemq.errors import NotFound, OneMQError
 from onemq.limits import COMMIT_UNIT_MS
-from onemq.log.records import HEADER, HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER, HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import ID, PRIORITY, header
 from tests.sim.records import keeps_all, records_of
 

@@ -28,9 +28,9 @@ from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
 from onemq.core.whole import Share, Whole
 from onemq.errors import DiskFull, OneMQError
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.records import BatchBuilder
 from onemq.message import DUE, PRIORITY_DEFAULT, SERIES_ID, TRANSACTION, header
 from tests.sim.dead import DeadCalls
 from tests.sim.disk import Crash, SimDisk

@@ -45,7 +45,7 @@ from onemq.limits import (
     TRANSACTION_MESSAGES_MAX,
     TRANSACTION_UNHEARD_MS_MAX,
 )
-from onemq.log.records import BatchHeader, Buffer
+from onemq.log.batch import BatchHeader, Buffer
 from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
 
 _MESSAGE_BYTES = 100

@@ -25,7 +25,7 @@ from onemq.core.topics import Topic, Topics
 from onemq.core.transaction import OWNED
 from onemq.errors import Busy, Fenced, InvalidArgument, NotFound, TransactionEnded, TransactionTooLarge
 from onemq.limits import FIRE_PER_TICK_MAX, OWNER_PLACES_MAX, OWNER_TIMEOUT_MS_MAX, OWNERS_MAX
-from onemq.log.records import BatchHeader, Buffer
+from onemq.log.batch import BatchHeader, Buffer
 from onemq.message import check_name
 
 STAGED = -1

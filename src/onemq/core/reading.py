@@ -12,19 +12,9 @@ from operator import lt
 from onemq.core.partition import Partition
 from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.log.batch import COMPRESSION_MASK, NOT_PERSISTENT, STAMPED, BatchHeader, read_header, walk
 from onemq.log.engine import Log
-from onemq.log.records import (
-    COMPRESSION_MASK,
-    NOT_PERSISTENT,
-    STAMPED,
-    UNREADABLE,
-    BatchHeader,
-    decode,
-    decode_at,
-    decode_some,
-    read_header,
-    walk,
-)
+from onemq.log.records import UNREADABLE, decode, decode_at, decode_some
 from onemq.message import STREAM_ID, Record
 
 _READ_ONE_BYTES = 4096

@@ -21,7 +21,7 @@ from onemq.core.stage import Stage
 from onemq.core.whole import Share, Whole, can_be_whole, may_expire, part_of, runs_handed
 from onemq.errors import Corrupt
 from onemq.limits import RECEIVE_BYTES_MAX
-from onemq.log.records import read_extent
+from onemq.log.batch import read_extent
 from onemq.message import Record
 
 Handed = tuple[int, Record, int]

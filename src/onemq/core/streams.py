@@ -24,7 +24,8 @@ from onemq.core.stream_ids import NUMBER_BITS, id_text, pack_id, unpack_id
 from onemq.core.topics import Topic, TopicConfig, Topics
 from onemq.core.window import Window
 from onemq.errors import InvalidArgument, WrongType
-from onemq.log.records import NO_HEADERS, BatchHeader, encode_headers
+from onemq.log.batch import BatchHeader
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import STREAM_ID, Headers
 
 

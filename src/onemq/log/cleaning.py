@@ -11,17 +11,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from onemq.errors import OneMQError
+from onemq.log.batch import COMPRESSION_MASK, TRANSACTIONAL, BatchHeader
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk, File
 from onemq.log.engine import Keep
-from onemq.log.records import (
-    COMPRESSION_MASK,
-    TRANSACTIONAL,
-    UNREADABLE,
-    BatchBuilder,
-    BatchHeader,
-    decode,
-    encode_headers,
-)  # fmt: skip
+from onemq.log.records import UNREADABLE, decode, encode_headers  # fmt: skip
 from onemq.log.segment import Segment, scan_file
 from onemq.message import Record
 

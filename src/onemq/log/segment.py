@@ -18,21 +18,21 @@ from crc32c import crc32c
 
 from onemq.errors import Corrupt
 from onemq.log import index as index_file
-from onemq.log.disk import Buffer, File, Readable
-from onemq.log.index import NO_TIME, Index
-from onemq.log.openfiles import OpenFiles
-from onemq.log.records import (
+from onemq.log.batch import (
     CHECKED_AT,
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
     MAGIC,
     BatchHeader,
     batch_size,
-    first_since,
     is_sound,
     read_extent,
     read_header,
 )
+from onemq.log.disk import Buffer, File, Readable
+from onemq.log.index import NO_TIME, Index
+from onemq.log.openfiles import OpenFiles
+from onemq.log.records import first_since
 from onemq.log.salvage import Place, first_unsound, next_sound
 
 SCAN_BYTES = 1 << 20

@@ -18,11 +18,12 @@ from onemq.core.redelivery import Redelivery
 from onemq.core.start import FIRST, Start
 from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import OneMQError
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk
 from onemq.log.engine import Log
 from onemq.log.local import LocalLog
 from onemq.log.memory import MemoryLog
-from onemq.log.records import BatchBuilder, encode_headers
+from onemq.log.records import encode_headers
 from onemq.message import Record
 from tests.sim.disk import SimDisk
 from tests.sim.fingerprint import fingerprint, first_difference, records_of

@@ -6,7 +6,9 @@ import pytest
 
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import NUMBER_BITS, id_of
-from onemq.log.records import BatchBuilder, encode_headers, walk
+from onemq.log.batch import walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import EXPIRES, STREAM_ID, Headers
 from tests.unit.core.broker import NOW_MS, Answers, Broker, sealed, simulated
 

@@ -4,7 +4,9 @@ import pytest
 
 from onemq.core.marked import may_be_marked
 from onemq.errors import InvalidArgument
-from onemq.log.records import NO_HEADERS, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import DUE, ID, PRIORITY
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker, sealed
 

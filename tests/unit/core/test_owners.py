@@ -21,7 +21,9 @@ from onemq.errors import (
     TransactionTooLarge,
 )
 from onemq.limits import OWNER_TIMEOUT_MS_MAX, PRODUCER_IDLE_MS_MAX
-from onemq.log.records import HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import DUE, PRIORITY, Headers
 from tests.unit.core.broker import HOUR_MS, NOW_MS, Broker, sealed
 from tests.unit.core.test_producers import of_producer

@@ -17,7 +17,8 @@ from onemq.core.start import LAST
 from onemq.core.topics import SCHEDULE_NAME
 from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import LANE_STREAK_MAX
-from onemq.log.records import BatchBuilder, encode_headers
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import DUE, EXPIRES, PRIORITY, header
 from tests.sim.fingerprint import lanes_of
 from tests.unit.core.broker import HOUR_MS, Answers, Broker, in_memory, sealed

@@ -11,8 +11,9 @@ from onemq.core.group import Group
 from onemq.core.receiving import Handed
 from onemq.core.redelivery import Immediate
 from onemq.core.start import FIRST
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.memory import MemoryLog
-from onemq.log.records import NO_HEADERS, BatchBuilder
+from onemq.log.records import NO_HEADERS
 from tests.sim.disk import SimDisk
 from tests.unit.core.broker import (
     DAY_MS,

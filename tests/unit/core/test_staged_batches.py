@@ -11,7 +11,7 @@ from onemq.core.stream_ids import NUMBER_BITS
 from onemq.core.topics import TopicConfig
 from onemq.core.transaction import StagedBatch
 from onemq.errors import Busy, DiskFull, InvalidArgument, NotFound, OneMQError, TooLarge, TransactionEnded
-from onemq.log.records import walk
+from onemq.log.batch import walk
 from onemq.message import PRIORITY, STREAM_ID, header
 from tests.sim.disk import SimDisk
 from tests.sim.staged import compressed

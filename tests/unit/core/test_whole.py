@@ -8,7 +8,8 @@ import pytest
 from onemq.core.group import Group
 from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.whole import Share, Whole
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from tests.unit.core.broker import MINUTE_MS, NOW_MS, SECOND_MS, Broker, sealed
 from tests.unit.core.test_receiving import SlowLog, answer
 

@@ -8,7 +8,8 @@ import pytest
 from onemq.core import commits
 from onemq.errors import DiskFull
 from onemq.limits import OWNER_TIMEOUT_MS_MAX
-from onemq.log.records import TRANSACTIONAL, BatchBuilder
+from onemq.log.batch import TRANSACTIONAL
+from onemq.log.batch_builder import BatchBuilder
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

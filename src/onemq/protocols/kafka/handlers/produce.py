@@ -5,8 +5,7 @@ from collections.abc import Callable
 from onemq.core.topics import Topic
 from onemq.errors import Corrupt, InvalidArgument, NotFound, OneMQError
 from onemq.limits import KAFKA_AHEAD_MS_MAX
-from onemq.log.compression import NAMES
-from onemq.log.records import (
+from onemq.log.batch import (
     COMPRESSION_MASK,
     CONTROL,
     HEADER_BYTES,
@@ -15,6 +14,7 @@ from onemq.log.records import (
     check_ready_made,
     read_header,
 )
+from onemq.log.compression import NAMES
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
 from onemq.protocols.kafka.handlers.transactions import transaction_code

@@ -1,7 +1,7 @@
 """MQ.APPEND, MQ.PRODUCER: whole batches of messages that a client sealed, stored once however often they are sent.
 
-A batch is a Kafka record batch, version 2, as log/records.py describes it. It gets the time of the broker. With
-TRANSACTION it is stored, but nobody sees it before the commit.
+A batch is a Kafka record batch, version 2, as log/batch.py and log/records.py describe it. It gets the time of the
+broker. With TRANSACTION it is stored, but nobody sees it before the commit.
 """
 
 from dataclasses import dataclass
