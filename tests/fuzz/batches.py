@@ -9,7 +9,7 @@ from random import Random
 from crc32c import crc32c
 
 from onemq.core.core import Core
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.start import FIRST
 from onemq.errors import OneMQError
 from onemq.log.batch_builder import BatchBuilder

@@ -34,6 +34,7 @@ from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
 from onemq.core.stream_groups import StreamGroups
 from onemq.core.streams import Streams
+from onemq.core.supply import Supply
 from onemq.core.sweep import Sweep
 from onemq.core.topics import Topic, Topics
 from onemq.core.trace import Traces
@@ -91,7 +92,8 @@ class Core:
         self.producers = Producers(stage, self.topics)
         self.reading = Reading(log)
         self.sending = Sending(stage, self.producers)
-        self.receiving = Receiving(stage, self.groups, self.reading)
+        self.supply = Supply(self.groups, self.reading)
+        self.receiving = Receiving(stage, self.groups, self.supply)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.halves = Halves(stage, self.topics, self.sending, self.reading)
         self.sending.on_due = self._due_later
@@ -99,7 +101,7 @@ class Core:
         self.sent_once = SentOnce(stage, self.topics)
         self.send = Sender(stage, self.topics, self.sending, self.schedule, self.halves, self.sent_once).send
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
-        self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
+        self.supply.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
@@ -123,7 +125,7 @@ class Core:
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
-        self.sweep = Sweep(stage, self.topics, self.groups, self.receiving)
+        self.sweep = Sweep(self.topics, self.groups, self.supply, self.receiving.screening)
         self.housekeeping.every(ROUND_MS, self.sweep.bury_expired)
         self.housekeeping.every(HOUR_MS, self.sweep.forget_once)
         self.housekeeping.every(ROUND_MS, self.ranking.forget_passed)

@@ -23,7 +23,7 @@ from onemq.core.settings import GroupConfig as GroupConfig
 from onemq.message import PRIORITY_DEFAULT, Record
 
 if TYPE_CHECKING:
-    from onemq.core.receiving import Receive
+    from onemq.core.receive import Receive
     from onemq.core.topics import Topic
 
 WHATEVER = Pick(PRIORITY_DEFAULT, None, 0)

@@ -13,7 +13,7 @@ import pytest
 from onemq.core.core import Core
 from onemq.core.deadletters import Death, death_of
 from onemq.core.group import Group
-from onemq.core.receiving import Handed, Receive
+from onemq.core.receive import Handed, Receive
 from onemq.core.redelivery import Redelivery
 from onemq.core.start import FIRST, Start
 from onemq.core.topics import Topic, TopicConfig

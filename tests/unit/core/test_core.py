@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from onemq.core.core import STATE_VERSION, Core
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.errors import DiskFull, FolderError, NotFound, OneMQError, ReadOnly

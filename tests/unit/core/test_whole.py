@@ -11,7 +11,7 @@ from onemq.core.whole import Share, Whole
 from onemq.log.batch import walk
 from onemq.log.records import decode
 from tests.unit.core.broker import MINUTE_MS, NOW_MS, SECOND_MS, Broker, sealed
-from tests.unit.core.test_receiving import SlowLog, answer
+from tests.unit.core.test_supply import SlowLog, answer
 
 MANY = 1 << 20
 

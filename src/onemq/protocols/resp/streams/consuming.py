@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
 from onemq.core.group import Cursor, Delivery, Group, Member
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, id_of
 from onemq.message import Record
