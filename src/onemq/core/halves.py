@@ -35,18 +35,16 @@ from onemq.core.reading import Reading
 from onemq.core.sending import Sending, has_priorities
 from onemq.core.stage import Stage
 from onemq.core.topics import HALF_NAME, Topic, Topics
-from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction
+from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction, named
 from onemq.core.transactions import Transactions
 from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TransactionTooLarge
 from onemq.limits import (
-    STAGED_BYTES_MAX,
     STAGED_RUNS_MAX,
     TRANSACTION_CHECK_MS,
-    TRANSACTION_MESSAGES_MAX,
     TRANSACTION_UNHEARD_MS_MAX,
 )
 from onemq.log.batch import BatchHeader, Buffer
-from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
+from onemq.message import PRODUCER_GROUP, TRANSACTION, Headers, check_name
 
 _MESSAGE_BYTES = 100
 """What each message counts beside its own bytes."""
@@ -68,7 +66,7 @@ class Halves:
         self.commits = Commits(self.parking, self._moved)
         """Those that are on their way."""
         self._units = CommitUnits()
-        self._checks = Checks(self._is_unsure, self._give_up)
+        self._checks = Checks(self.parking, self._is_unsure, self._checked, self._give_up)
         self.on_given_up: Callable[[str, str], None] = lambda name, reason: None
         """Told of transactions that are rolled back because nobody ended them."""
 
@@ -97,12 +95,12 @@ class Halves:
         its first message. Until `check_after_ms` after the last message was added nobody is asked about it."""
         known = self._check_new(name, group, check_after_ms)
         if known is not None:
-            _check_one_more(known)
+            known.check_one_more()
         size = self.parking.check(topic, body, key, headers, number) + _MESSAGE_BYTES
         partition = self.parking.partition
         name = self.register.fresh_name(self.parking.message_id(partition.end)) if name is None else name
         others = tuple(each for each in headers if each[0] not in (TRANSACTION, PRODUCER_GROUP))
-        offset = self.parking.put(topic, body, key, (*others, *_headers(name, group)), number)
+        offset = self.parking.put(topic, body, key, (*others, *named(name, group)), number)
         now_ms = self._stage.now_ms
         entry = (HALF_ADD, name, group, offset, size, now_ms + check_after_ms, now_ms)
         self._apply_add(entry)
@@ -144,7 +142,7 @@ class Halves:
 
     def _check_batch(self, known: Transaction | None, size: int) -> None:
         if known is not None:
-            _check_batch_more(known, size)
+            known.check_batch_more(size)
         if self._staged_runs >= STAGED_RUNS_MAX:
             raise TransactionTooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, no more can be")
 
@@ -315,9 +313,7 @@ class Halves:
         if self._sending.refusal is not None:
             return now_ms + _RETRY_MS  # nobody could commit
         self.commits.tick()
-        ask = self._checks.pop_due(now_ms)
-        if ask:
-            self._ask(ask)
+        self._checks.tick(now_ms)
         return now_ms if self.commits.busy else self._checks.next_ms()
 
     def _is_unsure(self, transaction: Transaction) -> bool:
@@ -326,25 +322,6 @@ class Halves:
     def _give_up(self, transaction: Transaction, reason: str) -> None:
         self._end(transaction, committed=False)
         self.on_given_up(transaction.name, reason)
-
-    def _ask(self, transactions: Sequence[Transaction]) -> None:
-        def found(records: dict[int, Record]) -> None:
-            for each in transactions:
-                listener = self.listeners.next(each.group) if self._is_unsure(each) else None
-                if listener is not None:
-                    record = records.get(each.runs[0][0])
-                    self._checked(each)
-                    listener(each.name, each.checks, _stand_in(each) if record is None else self._shown(each, record))
-                elif self._is_unsure(each):
-                    self._checks.plan(each)
-
-        self.parking.take([each.runs[0][0] for each in transactions], found)
-
-    def _shown(self, transaction: Transaction, record: Record) -> Record:
-        if transaction.batches:
-            target = (TARGET, transaction.targets[transaction.runs[0][3]].encode())
-            return *record[:4], (target, *_headers(transaction.name, transaction.group), *record[4])
-        return *record[:4], tuple(self.parking.identified(record, [*record[4]]))
 
     def _checked(self, transaction: Transaction) -> None:
         entry = (HALF_CHECK, transaction.name, transaction.checks + 1, self._stage.now_ms + TRANSACTION_CHECK_MS)
@@ -454,35 +431,9 @@ class Halves:
         return self.register.list(group)
 
 
-def _check_one_more(transaction: Transaction) -> None:
-    if transaction.batches:
-        raise InvalidArgument(f"transaction {transaction.name!r} has whole batches: single messages need another one")
-    if transaction.messages >= TRANSACTION_MESSAGES_MAX:
-        raise TransactionTooLarge(
-            f"transaction {transaction.name!r} has {transaction.messages} messages, as many as it can have"
-        )
-
-
-def _check_batch_more(transaction: Transaction, size: int) -> None:
-    if not transaction.batches:
-        raise InvalidArgument(f"transaction {transaction.name!r} has single messages: whole batches need another one")
-    if transaction.bytes + size > STAGED_BYTES_MAX:
-        raise TransactionTooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
-
-
 def _is_repeated(name: str, transaction: Transaction | None, place: int | None) -> bool:
     """Whether the transaction has the batch of that place already."""
     batches = 0 if transaction is None else transaction.batches
     if place is not None and place > batches:
         raise OutOfOrderSequence(f"batch {place} of transaction {name!r} came where batch {batches} comes next")
     return place is not None and place < batches
-
-
-def _stand_in(transaction: Transaction) -> Record:
-    """For a message that cannot be read any more."""
-    headers = _headers(transaction.name, transaction.group)
-    return transaction.runs[0][0], transaction.born_ms, None, b"", headers
-
-
-def _headers(name: str, group: str) -> Headers:
-    return (TRANSACTION, name.encode()), (PRODUCER_GROUP, group.encode())

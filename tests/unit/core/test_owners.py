@@ -487,7 +487,7 @@ def test_limits_are_told(two: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
         owner.begin(1)
     with pytest.raises(TransactionTooLarge):
         owner.commit_offsets("g", {0: Place(0)})
-    monkeypatch.setattr("onemq.core.halves.STAGED_BYTES_MAX", 160)
+    monkeypatch.setattr("onemq.core.transaction.STAGED_BYTES_MAX", 160)
     owner.send(b"a")
     with pytest.raises(TransactionTooLarge):
         owner.send(b"b" * 100)

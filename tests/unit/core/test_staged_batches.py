@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from onemq.core import commit_units, commits, halves
+from onemq.core import commit_units, commits, halves, transaction
 from onemq.core.commit_units import CommitUnit
 from onemq.core.stream_ids import NUMBER_BITS
 from onemq.core.topics import TopicConfig
@@ -279,9 +279,9 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_staged(two: Broker, monke
                 core.halves.stage(name, group, topic, number, batch)
         with pytest.raises(InvalidArgument):
             core.halves.add("known", GROUP, topic, b"x")
-        for limit in ("STAGED_BYTES_MAX", "STAGED_RUNS_MAX"):
+        for module, limit in ((transaction, "STAGED_BYTES_MAX"), (halves, "STAGED_RUNS_MAX")):
             with monkeypatch.context() as patch:
-                patch.setattr(halves, limit, 1)
+                patch.setattr(module, limit, 1)
                 with pytest.raises(TooLarge):
                     core.halves.stage("known", GROUP, topic, 0, sealed(b"x"))
     assert len(two.core.halves.parking) == 2

@@ -291,7 +291,7 @@ def test_limits_and_a_full_disk_are_told(client: Transacting, monkeypatch: pytes
     monkeypatch.setattr("onemq.core.owners.OWNER_PLACES_MAX", 1)
     assert client.add(0, 1) == [ErrorCode.POLICY_VIOLATION] * 2
     client.add(0)
-    monkeypatch.setattr("onemq.core.halves.STAGED_BYTES_MAX", 100)
+    monkeypatch.setattr("onemq.core.transaction.STAGED_BYTES_MAX", 100)
     client.produce(b"x")
     assert client.produce(b"x" * 100)[0] is ErrorCode.POLICY_VIOLATION
     client.core.sending.refusal = DiskFull("full")
