@@ -157,7 +157,7 @@ class StreamCalls:
         counts = {offset: self._count(cursor, offset) for offset in live}
         if counts:
             since_ms = self._world.now_ms - random.choice([0, 10_000])
-            self._core.groups.take(group, 0, random.choice("mno"), since_ms, counts)
+            self._core.claims.take(group, 0, random.choice("mno"), since_ms, counts)
 
     def _count(self, cursor: Cursor, offset: int) -> int:
         delivery = cursor.unacknowledged.get(offset)
@@ -170,7 +170,7 @@ class StreamCalls:
             cursor = stream.cursor(group)
             some = self._random.sample(list(cursor.unacknowledged), min(len(cursor.unacknowledged), 3))
             if some:
-                self._core.groups.give_up(group, 0, {offset: self._count(cursor, offset) for offset in some})
+                self._core.claims.give_up(group, 0, {offset: self._count(cursor, offset) for offset in some})
 
     def _place(self) -> None:
         place, random = self._any_group(), self._random

@@ -532,7 +532,7 @@ class World:
         if held and self.random.random() < 0.5:
             assert self.core.groups.extend(*held) == len(held[2])
         elif held:
-            self.core.groups.claim(*held, member=self.random.choice("mno"), counts=False)
+            self.core.claims.claim(*held, member=self.random.choice("mno"), counts=False)
 
     def unit(self) -> None:
         unit, random = self.core.unit(), self.random

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from onemq.core.claims import Claims
 from onemq.core.deadletters import DeadLetters
 from onemq.core.group import Cursor, GroupConfig
 from onemq.core.groups import Groups
@@ -89,6 +90,7 @@ class Core:
         self.stage = stage = Stage(self._keys_sync)
         self.topics = Topics(stage, log)
         self.groups = Groups(stage, self.topics)
+        self.claims = Claims(stage, self.groups)
         self.producers = Producers(stage, self.topics)
         self.reading = Reading(log)
         self.sending = Sending(stage, self.producers)

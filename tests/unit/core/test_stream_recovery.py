@@ -94,7 +94,7 @@ def test_what_was_given_up_stays_so_in_order(local: Broker, how: str) -> None:
     local.receive(group)
     for offset in (2, 0):
         with local.turn() as core:
-            core.groups.give_up(group, 0, {offset: 5})
+            core.claims.give_up(group, 0, {offset: 5})
     local.restart(how)
     given_up = [each for each, (owner, _) in pending(local).items() if owner is None]
     assert given_up == [id(3), id(1)]
@@ -204,7 +204,7 @@ def test_a_claim_of_what_was_acknowledged_moves_the_low_mark_back(broker: Broker
     assert cursor.low == 3
     broker.acknowledge(group, 3)
     with broker.turn() as core:
-        core.groups.take(group, 0, "other", NOW_MS, {1: 2})
+        core.claims.take(group, 0, "other", NOW_MS, {1: 2})
     assert cursor.low == 1
     broker.acknowledge(group, 1)
     assert cursor.low == 4
@@ -214,7 +214,7 @@ def test_a_claim_ahead_of_the_group_is_no_delivery_of_the_rest(broker: Broker) -
     make(broker, id(1), id(2), id(3))
     group = make_group(broker)
     with broker.turn() as core:
-        core.groups.take(group, 0, "other", NOW_MS, {1: 2})
+        core.claims.take(group, 0, "other", NOW_MS, {1: 2})
     assert group.cursors[0].low == 0
     assert len(broker.receive(group)) == 3
     assert pending(broker) == {id(2): ("m", 1), id(1): ("m", 1), id(3): ("m", 1)}
@@ -281,7 +281,7 @@ def test_what_a_power_cut_took_leaves_no_marks() -> None:
         with broker.turn() as core:
             core.removing.delete(stream, [3, 6])
             core.stream_groups.place(stream, group, id(8), None)
-            core.groups.give_up(group, 0, {5: 1})
+            core.claims.give_up(group, 0, {5: 1})
             core.send("other", b"whose sync makes the journal safe")
         broker.restart("power cut")
         stream, cursor = found(broker), group_of(broker).cursors[0]

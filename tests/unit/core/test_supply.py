@@ -318,7 +318,7 @@ def test_what_happens_while_messages_that_come_again_are_read_is_minded(slow: Br
         if meanwhile == "seek":
             core.groups.seek(group, 0, 1)
         if meanwhile == "claimed":
-            core.groups.claim(group, 0, [0], "claimer")
+            core.claims.claim(group, 0, [0], "claimer")
         if meanwhile == "group gone":
             core.groups.delete(group)
     if meanwhile == "timed out":

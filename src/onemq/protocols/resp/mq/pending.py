@@ -84,7 +84,7 @@ def claim(session: "RespSession", request: list[bytes]) -> bytes:
     for cursor, offsets in chosen.items():
         number = cursor.partition.number
         records = {record[0]: record for record in core.reading.page_at(cursor.partition, offsets)}
-        for offset in core.groups.claim(group, number, list(records), member, idle_ms):
+        for offset in core.claims.claim(group, number, list(records), member, idle_ms):
             deliveries = cursor.unacknowledged[offset].count
             found.append(message_reply(session, group.topic, number, records[offset], deliveries))
     return replies.array(found)

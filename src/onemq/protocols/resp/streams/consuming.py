@@ -135,12 +135,12 @@ def history(
     own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
     core = session.service.core
     if group.policy is not None:
-        own = [each for each in own if not core.groups.bury_if_worn_out(cursor, each)]
+        own = [each for each in own if not core.claims.bury_if_worn_out(cursor, each)]
     own = own[:count]
     records = stream.records_at(own)
     if records:
         again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
-        core.groups.take(group, 0, consumer, core.stage.now_ms, again)
+        core.claims.take(group, 0, consumer, core.stage.now_ms, again)
     ids = stream.ids_of(cursor, [offset for offset in own if offset not in records])
     for offset in own:
         if offset in records:
@@ -173,7 +173,7 @@ def claim_entries(
     idle = idle[:count]
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
     records = stream.records_at(idle)
-    claimed = set(core.groups.claim(group, 0, [offset for offset in idle if offset in records], consumer))
+    claimed = set(core.claims.claim(group, 0, [offset for offset in idle if offset in records], consumer))
     for offset in idle:
         if offset in claimed:
             entries.add_encoded(_with_numbers(records[offset], *before[offset]))

@@ -179,12 +179,12 @@ def _claim_one(
     if claim.count is not None and claim.count >= 0:
         count = claim.count
     elif not claim.only_ids:
-        if delivery is not None and core.groups.bury_if_worn_out(cursor, offset):
+        if delivery is not None and core.claims.bury_if_worn_out(cursor, offset):
             return b""
         count = min(count + 1, COUNT_MAX)
     assert claim.since_ms is not None
     known_consumer(session, group, consumer)
-    core.groups.take(group, 0, consumer, claim.since_ms, {offset: count})
+    core.claims.take(group, 0, consumer, claim.since_ms, {offset: count})
     if claim.only_ids:
         return id_reply(id)
     return entry_reply(stream.records_at([offset])[offset])
@@ -218,7 +218,7 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
                 gone.append(offset)
                 continue
             known_consumer(session, group, consumer)
-            if core.groups.claim(group, 0, [offset], consumer, counts=not only_ids):
+            if core.claims.claim(group, 0, [offset], consumer, counts=not only_ids):
                 claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
     left = scan[looked:]
     ids = stream.ids_of(cursor, [*gone, *left[:1]])
@@ -323,7 +323,7 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
         count = max(count - (mode == b"silent"), 0)
     if mode == b"fatal":
         count = COUNT_MAX
-    core.groups.give_up(group, 0, {offset: count if nack.count is None else nack.count})
+    core.claims.give_up(group, 0, {offset: count if nack.count is None else nack.count})
     return True
 
 
