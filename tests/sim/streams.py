@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from onemq.core.bitmap import Bitmap
 from onemq.core.core import Core
-from onemq.core.group import GIVEN_UP, Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import GIVEN_UP
+from onemq.core.group import Group
 from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.core.stream import Stream

@@ -20,7 +20,8 @@ from onemq.core import commits, housekeeping, ranking
 from onemq.core.admission import EXPIRED
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
-from onemq.core.group import BURYING, GIVEN_UP, READY, Group, GroupConfig
+from onemq.core.delivery import BURYING, GIVEN_UP, READY
+from onemq.core.group import Group, GroupConfig
 from onemq.core.locks import HELD
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.soon import Soon

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import BURYING
 from onemq.core.entries import CLAIM
-from onemq.core.group import BURYING, Cursor, Group
+from onemq.core.group import Group
 from onemq.core.groups import Groups
 from onemq.core.locks import HELD
 from onemq.core.stage import Stage

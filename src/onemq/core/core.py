@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import msgspec
 
 from onemq.core.claims import Claims
+from onemq.core.cursor import Cursor
 from onemq.core.deadletters import DeadLetters
-from onemq.core.group import Cursor, GroupConfig
+from onemq.core.group import GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.halves import Halves
 from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping

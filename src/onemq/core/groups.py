@@ -6,6 +6,8 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from onemq.core.assignment import Attributes
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import BURYING, READY, Delivery, Member
 from onemq.core.entries import (
     ACKNOWLEDGE,
     DELIVER,
@@ -25,7 +27,7 @@ from onemq.core.entries import (
     SEEK,
     runs_of,
 )
-from onemq.core.group import BURYING, READY, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group import Group, GroupConfig
 from onemq.core.group_table import GroupTable, held_by
 from onemq.core.once import digest
 from onemq.core.stage import Stage

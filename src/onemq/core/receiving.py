@@ -9,8 +9,9 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from onemq.core.admission import NO_LIMIT
+from onemq.core.cursor import Cursor
 from onemq.core.deadlines import Deadlines
-from onemq.core.group import Cursor, Group
+from onemq.core.group import Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.lanes import Pick
 from onemq.core.receive import Handed, Receive

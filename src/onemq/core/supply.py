@@ -6,8 +6,8 @@ and the group is hot, so that those who wait get it when they are served next.
 
 from collections.abc import Callable
 
+from onemq.core.cursor import Cursor
 from onemq.core.fetching import fetch
-from onemq.core.group import Cursor
 from onemq.core.groups import Groups
 from onemq.core.overtaking import read_lane
 from onemq.core.reading import Reading

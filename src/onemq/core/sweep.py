@@ -4,7 +4,7 @@ A message that expires becomes a dead letter where its topic wants that, also if
 looks at the next messages of each group. And the keys that groups remember are forgotten when their time is up.
 """
 
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from onemq.core.groups import Groups
 from onemq.core.screening import Screening
 from onemq.core.supply import Supply

@@ -8,9 +8,9 @@ times.
 
 from typing import NamedTuple
 
+from onemq.core.cursor import Cursor
 from onemq.core.entries import runs_of
 from onemq.core.expiry import EXPIRES_MARK
-from onemq.core.group import Cursor
 from onemq.core.reading import decode_batch
 from onemq.errors import Corrupt
 from onemq.log.batch import walk

@@ -36,6 +36,14 @@ DAY_MS = 24 * HOUR_MS
 MEMBER = "m"
 
 
+def in_flight(group: Group, number: int = 0) -> dict[int, tuple[str | None, int]]:
+    """offset -> (member, how often)"""
+    return {
+        offset: (each.member.name if each.member else None, each.count)
+        for offset, each in sorted(group.cursors[number].unacknowledged.items())
+    }
+
+
 class Broker:
     """A core over a log, one turn at a time."""
 

@@ -5,7 +5,7 @@ import pytest
 from onemq.core.group import Group
 from onemq.core.redelivery import Ladder
 from onemq.errors import InvalidArgument
-from tests.unit.core.broker import SECOND_MS, Broker
+from tests.unit.core.broker import SECOND_MS, Broker, in_flight
 
 
 @pytest.fixture
@@ -14,14 +14,6 @@ def group(broker: Broker) -> Group:
     broker.topic()
     broker.send(*[b"%d" % number for number in range(6)])
     return broker.group()
-
-
-def in_flight(group: Group, number: int = 0) -> dict[int, tuple[str | None, int]]:
-    """offset -> (member, how often)"""
-    return {
-        offset: (each.member.name if each.member else None, each.count)
-        for offset, each in sorted(group.cursors[number].unacknowledged.items())
-    }
 
 
 def test_a_claim_takes_deliveries_that_were_idle_for_long_enough(broker: Broker, group: Group) -> None:

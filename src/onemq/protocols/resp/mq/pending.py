@@ -3,7 +3,9 @@
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from onemq.core.group import READY, Cursor, Delivery, Group
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import READY, Delivery
+from onemq.core.group import Group
 from onemq.limits import MQ_COUNT_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, text_of

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
-from onemq.core.group import Cursor, Delivery, Group, Member
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import Delivery, Member
+from onemq.core.group import Group
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, id_of

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from onemq.core.group import Group, Member
+from onemq.core.delivery import Member
+from onemq.core.group import Group
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.core.window import DURATION_MS, NAMES_MAX, Window

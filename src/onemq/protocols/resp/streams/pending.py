@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onemq.core.group import COUNT_MAX, Group, Member
+from onemq.core.delivery import COUNT_MAX, Member
+from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
