@@ -16,7 +16,8 @@ from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk, File
 from onemq.log.engine import Keep
 from onemq.log.records import UNREADABLE, decode, encode_headers  # fmt: skip
-from onemq.log.segment import Segment, scan_file
+from onemq.log.scan import scan_file
+from onemq.log.segment import Segment
 from onemq.message import Record
 
 _WRITE_BYTES = 1 << 20

@@ -21,7 +21,7 @@ from onemq.log.index import parse as parse_index
 from onemq.log.journal import JournalEntry, JournalFile
 from onemq.log.records import decode
 from onemq.log.salvage import first_unsound, next_sound
-from onemq.log.segment import OFFSET_MAX, scan_file
+from onemq.log.scan import OFFSET_MAX, scan_file
 
 Item = dict[str, object]
 
