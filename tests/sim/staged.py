@@ -91,11 +91,11 @@ class StagedCalls:
         batch, number = sealed(random, world.now_ms, bodies), random.randrange(len(topic.partitions))
         place = random.choice([None, len(self._staged.get(name, []))])
         after_ms = random.choice([0, 5_000, 60_000])
-        staged = halves.stage(name, GROUP, topic, number, batch, place, after_ms)
+        staged = halves.batches.stage(name, GROUP, topic, number, batch, place, after_ms)
         assert staged == (name, len(bodies), False)
         self._staged.setdefault(name, []).append(Batch(topic.id, number, bodies, world.turn + 1))
         if place is not None and random.random() < 0.3:
-            assert halves.stage(name, GROUP, topic, number, batch, place).repeated, "staged twice"
+            assert halves.batches.stage(name, GROUP, topic, number, batch, place).repeated, "staged twice"
 
     def _commit(self) -> None:
         random, open_ones = self._random, self._open()

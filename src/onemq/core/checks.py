@@ -50,6 +50,12 @@ class Checks:
             transaction.planned_ms = transaction.next_ms
             self._planned.add(transaction.next_ms, transaction)
 
+    def put_off(self, transaction: Transaction, next_ms: int) -> None:
+        """Something was added to it: the next check comes then."""
+        transaction.next_ms = next_ms
+        self.heard_of(transaction)
+        self.plan(transaction)
+
     def heard_of(self, transaction: Transaction) -> None:
         """It does not wait for somebody who can be asked any more."""
         waiting = self._unheard.get(transaction.group)

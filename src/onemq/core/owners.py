@@ -144,7 +144,7 @@ class Owners:
             raise TransactionEnded(
                 f"transactional producer {name!r} has no open transaction with partition {number} of {topic.name!r}"
             )
-        self._halves.stage_owned(owner.transaction, name, topic, number, batch, header)
+        self._halves.batches.stage_owned(owner.transaction, name, topic, number, batch, header)
         self._producers.produced(id, epoch, topic.id, number, first, last, STAGED, sync=True)
         return STAGED
 

@@ -342,7 +342,7 @@ def test_others_cannot_end_the_transaction_of_an_owner(two: Broker) -> None:
             with pytest.raises(InvalidArgument, match="transactional producer"):
                 all_call([row.name])
         with pytest.raises(InvalidArgument, match="transactional producer"):
-            halves.stage(row.name, NAME, core.topics.get("t"), 0, sealed(b"x"))
+            halves.batches.stage(row.name, NAME, core.topics.get("t"), 0, sealed(b"x"))
         with pytest.raises(InvalidArgument, match="transactional producer"):
             halves.add(row.name, NAME, core.topics.get("t"), b"x")
         assert halves.rollback_prefix(NAME) == 0

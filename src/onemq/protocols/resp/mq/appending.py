@@ -82,7 +82,7 @@ def _options(words: Words) -> _Options:
 
 def _stage(session: "RespSession", topic: Topic, number: int, batch: bytes, options: _Options) -> bytes:
     check_after_ms = TRANSACTION_CHECK_MS if options.check_after_ms is None else options.check_after_ms
-    staged = session.service.core.halves.stage(
+    staged = session.service.core.halves.batches.stage(
         options.transaction or "", options.group or "", topic, number, batch, options.place, check_after_ms
     )
     facts = {
