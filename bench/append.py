@@ -10,7 +10,7 @@ from bench.broker import Threads, TurnLoop, fresh_core, turn_done
 from bench.report import Result
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
-from onemq.log.records import BatchBuilder
+from onemq.log.batch_builder import BatchBuilder
 
 BODY = b"x" * 100
 

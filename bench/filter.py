@@ -8,7 +8,7 @@ from bench.broker import fresh_core, turn_done
 from bench.report import Result
 from onemq.core.core import Core
 from onemq.core.filter import compile_filter
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.search import Query
 from onemq.core.start import FIRST
 from onemq.core.topics import TopicConfig

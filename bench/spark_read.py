@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.report import Result
 from bench.spark_write import measured
-from onemq.log.records import NO_HEADERS, BatchBuilder
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS
 from onemq.pipelines.session import session
 from pyspark_onemq.connection import Connection
 from tests.process import Serve

@@ -34,9 +34,11 @@ sys.path.insert(0, str(SOURCES))
 from onemq.native import FOLDER, MANIFEST, SUFFIX, fingerprint  # noqa: E402
 
 MODULES = {
-    "log": "records engine pending behind segment index openfiles topicfiles partition commit local",
-    "core": """stage partition sending group group_table groups receiving reading stream streams stream_ids waiting
-        deadlines timers wheel schedule parking housekeeping topics bitmap core""",
+    "log": """batch batch_builder records engine pending behind scan segment index openfiles topicfiles partition
+        commit local""",
+    "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
+        stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
+        topics bitmap core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn connection",
     "protocols/resp": "session codec replies runs lists strings command arguments",

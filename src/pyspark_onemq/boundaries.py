@@ -11,7 +11,8 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from onemq.log.records import HEADER_BYTES, LENGTH_PREFIX_BYTES, record_starts
+from onemq.log.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES
+from onemq.log.records import record_starts
 
 Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

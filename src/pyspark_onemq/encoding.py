@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from crc32c import crc32c
 from numpy.typing import NDArray
 
-from onemq.log.records import HEADER, HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, NO_HEADERS, NO_PRODUCER
+from onemq.log.batch import HEADER, HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, NO_PRODUCER
+from onemq.log.records import NO_HEADERS
 
 Numbers = NDArray[np.int64]
 RECORD_BYTES_MAX = 32

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onemq.errors import Corrupt, InvalidArgument
+from onemq.log.batch import COMPRESSION_MASK, HEADER_BYTES, LENGTH_PREFIX_BYTES, STAMPED
 from onemq.log.compression import DECOMPRESSORS
-from onemq.log.records import COMPRESSION_MASK, HEADER_BYTES, LENGTH_PREFIX_BYTES, STAMPED
 from pyspark_onemq.boundaries import Bytes, Numbers, all_record_starts, batch_starts
 
 _BUFFER_BYTES_MAX = (1 << 31) - 1
@@ -18,7 +18,7 @@ _HEADER = np.dtype([
     ("attributes", ">i2"), ("last_offset_delta", ">i4"), ("base_time_ms", ">i8"), ("max_time_ms", ">i8"),
     ("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_sequence", ">i4"), ("count", ">i4"),
 ])  # fmt: skip
-"""The head of a batch, as in onemq.log.records."""
+"""The head of a batch, as in onemq.log.batch."""
 
 
 class Slices(NamedTuple):

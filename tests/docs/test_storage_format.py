@@ -21,7 +21,7 @@ from onemq.core.core import Core
 from onemq.core.group import GroupConfig
 from onemq.core.keyspace import entries as keyspace_entries
 from onemq.core.topics import TopicConfig
-from onemq.log import distrust, folder, index, journal, records, sets, snapshot
+from onemq.log import batch, distrust, folder, index, journal, sets, snapshot
 from onemq.log.disk import OsDisk
 from onemq.log.engine import TopicPlace, WriteSet
 from onemq.log.local import LocalLog
@@ -37,7 +37,7 @@ BYTE_TABLES = {
     "Journal entry": (journal.ENTRY, journal),
     "Payload of an entry": (Struct(">I"), sets),
     "Snapshot header": (snapshot.HEADER, snapshot),
-    "Record batch": (records.HEADER, records),
+    "Record batch": (batch.HEADER, batch),
     "Index chunk": (index.CHUNK, index),
     "Index row": (index.ROW, None),  # the docstring draws a row within its chunk
 }
@@ -122,9 +122,9 @@ def test_magic_strings_are_those_of_the_files(title: str, magic: bytes) -> None:
 
 def test_record_batches_have_kafkas_magic_number_and_our_bit() -> None:
     fields = {int(row[0]): row[2] for row in table("Record batch") if row[0].isdigit()}
-    assert fields[16] == f"magic: {records.MAGIC}"
-    assert f"{records.NOT_PERSISTENT.bit_length() - 1} not persistent" in fields[21]
-    assert f"bits 0-{records.COMPRESSION_MASK.bit_length() - 1} compression" in fields[21]
+    assert fields[16] == f"magic: {batch.MAGIC}"
+    assert f"{batch.NOT_PERSISTENT.bit_length() - 1} not persistent" in fields[21]
+    assert f"bits 0-{batch.COMPRESSION_MASK.bit_length() - 1} compression" in fields[21]
 
 
 def test_every_version_is_that_of_its_constant() -> None:

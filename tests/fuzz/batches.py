@@ -9,11 +9,12 @@ from random import Random
 from crc32c import crc32c
 
 from onemq.core.core import Core
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.start import FIRST
 from onemq.errors import OneMQError
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.memory import MemoryLog
-from onemq.log.records import BatchBuilder, encode_headers
+from onemq.log.records import encode_headers
 
 NOW_MS = 1_700_000_000_000
 _NAMES = (b"_id", b"_sid", b"_tag", b"_exp", b"_pri", b"_order", b"_dead", b"_due", b"_to", b"_f", b"a", b"")

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import redis
 
-from onemq.log.records import NO_HEADERS, BatchBuilder, decode, walk
+from onemq.log.batch import walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, decode
 from tests.process import Serve
 
 

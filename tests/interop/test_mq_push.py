@@ -8,7 +8,8 @@ from typing import Any, Self
 import hiredis
 import pytest
 
-from onemq.log.records import NO_HEADERS, BatchBuilder
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS
 from tests.unit.protocols.resp.fakes import encode
 
 NOTHING_YET = False

@@ -7,9 +7,9 @@ After a crash it goes back to the turn that survived.
 from typing import TYPE_CHECKING, Any
 
 from onemq.core.admission import Verdict
+from onemq.core.cursor import Cursor
 from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, MARK, SEEK, UNRANK, offsets_of
 from onemq.core.expiry import expires_at_ms
-from onemq.core.group import Cursor
 from onemq.core.partition import Partition
 from onemq.core.screening import PLAIN
 from onemq.limits import LANE_STREAK_MAX

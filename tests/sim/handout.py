@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from onemq.core.assignment import Attributes
+from onemq.core.cursor import Cursor
 from onemq.core.expiry import expires_at_ms
-from onemq.core.group import Cursor, Group
+from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.topics import Topic
 from onemq.message import EXPIRES, ORDER_KEY, TAG, Headers, Record, header

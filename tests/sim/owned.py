@@ -17,7 +17,9 @@ from onemq.core.owner import Owner
 from onemq.core.owners import STAGED, Identity
 from onemq.core.topics import Topic
 from onemq.errors import Fenced, NotFound, OneMQError, OutOfOrderSequence, TransactionEnded
-from onemq.log.records import HEADER, HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER, HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import ID, PRIORITY, header
 from tests.sim.records import keeps_all, records_of
 from tests.sim.staged import MARK, compressed

@@ -3,7 +3,8 @@
 from onemq.core.core import Core
 from onemq.core.topics import Topic
 from onemq.core.whole import Share
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from onemq.message import Record
 
 

@@ -10,7 +10,8 @@ from onemq.core.filter import compile_filter
 from onemq.core.scan import ScanResult
 from onemq.core.search import Query, place_of
 from onemq.core.topics import Topic
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from onemq.message import Record, id_of
 from tests.sim.records import records_of
 

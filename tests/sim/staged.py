@@ -18,7 +18,9 @@ from onemq.core.core import Core
 from onemq.core.topics import Topic
 from onemq.errors import NotFound, OneMQError
 from onemq.limits import COMMIT_UNIT_MS
-from onemq.log.records import HEADER, HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER, HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import ID, PRIORITY, header
 from tests.sim.records import keeps_all, records_of
 
@@ -89,11 +91,11 @@ class StagedCalls:
         batch, number = sealed(random, world.now_ms, bodies), random.randrange(len(topic.partitions))
         place = random.choice([None, len(self._staged.get(name, []))])
         after_ms = random.choice([0, 5_000, 60_000])
-        staged = halves.stage(name, GROUP, topic, number, batch, place, after_ms)
+        staged = halves.batches.stage(name, GROUP, topic, number, batch, place, after_ms)
         assert staged == (name, len(bodies), False)
         self._staged.setdefault(name, []).append(Batch(topic.id, number, bodies, world.turn + 1))
         if place is not None and random.random() < 0.3:
-            assert halves.stage(name, GROUP, topic, number, batch, place).repeated, "staged twice"
+            assert halves.batches.stage(name, GROUP, topic, number, batch, place).repeated, "staged twice"
 
     def _commit(self) -> None:
         random, open_ones = self._random, self._open()

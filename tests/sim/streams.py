@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from onemq.core.bitmap import Bitmap
 from onemq.core.core import Core
-from onemq.core.group import GIVEN_UP, Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import GIVEN_UP
+from onemq.core.group import Group
 from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.core.stream import Stream
+from onemq.core.stream_groups import NOWHERE
 from onemq.core.stream_ids import NUMBER_BITS, id_of
-from onemq.core.streams import NOWHERE
 from onemq.core.topics import Topic, TopicConfig
 from onemq.log.records import NO_HEADERS
 from tests.sim.records import records_of
@@ -119,7 +121,7 @@ class StreamCalls:
         near = random.choice([partition.start, max(partition.start, partition.end - 10)])
         offsets = [random.randint(near, min(near + 10, partition.end)) for _ in range(random.randint(1, 5))]
         live = [offset for offset in set(offsets) if stream.is_live(offset)]
-        assert self._core.streams.delete(stream, offsets, random.random() < 0.2) == len(live)
+        assert self._core.removing.delete(stream, offsets, random.random() < 0.2) == len(live)
         self._deleted.update({(stream.topic.id, offset): self._world.turn + 1 for offset in live})
 
     def _trim(self) -> None:
@@ -127,7 +129,7 @@ class StreamCalls:
         if stream is not None:
             partition = stream.partition
             kept = random.choice([0, 1, 5, 20])
-            self._core.streams.trim(stream, max(partition.start, partition.end - kept))
+            self._core.removing.trim(stream, max(partition.start, partition.end - kept))
 
     def _group(self) -> None:
         stream, random = self._any(), self._random
@@ -141,7 +143,7 @@ class StreamCalls:
             self._core.create_group(stream.topic.name, name, FIRST, policy=entry)
             group = stream.topic.groups[name]
             last_id = random.choice([0, stream.last_id])
-            self._core.streams.place_group(stream, group, last_id, random.choice([None, 3]))
+            self._core.stream_groups.place(stream, group, last_id, random.choice([None, 3]))
         elif random.random() < 0.1:
             self._core.groups.delete(group)
 
@@ -157,7 +159,7 @@ class StreamCalls:
         counts = {offset: self._count(cursor, offset) for offset in live}
         if counts:
             since_ms = self._world.now_ms - random.choice([0, 10_000])
-            self._core.groups.take(group, 0, random.choice("mno"), since_ms, counts)
+            self._core.claims.take(group, 0, random.choice("mno"), since_ms, counts)
 
     def _count(self, cursor: Cursor, offset: int) -> int:
         delivery = cursor.unacknowledged.get(offset)
@@ -170,7 +172,7 @@ class StreamCalls:
             cursor = stream.cursor(group)
             some = self._random.sample(list(cursor.unacknowledged), min(len(cursor.unacknowledged), 3))
             if some:
-                self._core.groups.give_up(group, 0, {offset: self._count(cursor, offset) for offset in some})
+                self._core.claims.give_up(group, 0, {offset: self._count(cursor, offset) for offset in some})
 
     def _place(self) -> None:
         place, random = self._any_group(), self._random
@@ -183,7 +185,7 @@ class StreamCalls:
             found = stream.first()
             ids += [id_of(found)] if found is not None else []
             ids += [each[0] for (topic, _), each in list(self._added.items())[-5:] if topic == stream.topic.id]
-        self._core.streams.place_group(stream, group, random.choice(ids), random.choice([None, None, 2]))
+        self._core.stream_groups.place(stream, group, random.choice(ids), random.choice([None, None, 2]))
 
     def _set(self) -> None:
         stream, random = self._any(), self._random
@@ -247,7 +249,7 @@ class StreamCalls:
             assert deleted is not None, f"{topic.name} {offset} was deleted and is back"
             assert deleted.is_done(offset), f"{topic.name} {offset} was deleted and is back"
         if len(topic.partitions) == 1:
-            self._check_stream(self._core.streams._by_topic[topic.id], stored, gone)
+            self._check_stream(self._core.streams.of(topic), stored, gone)
 
     def _check_stream(self, stream: Stream, stored: dict[int, int], gone: set[int]) -> None:
         live = [record[0] for record in stream.records(stream.partition.start)]
@@ -257,11 +259,11 @@ class StreamCalls:
         for offset in live[::_SAMPLE]:
             assert stream.offset_of(stored[offset]) == offset, "a message is not found by its id"
         for group in stream.topic.groups.values():
-            assert self._core.streams.last_delivered(stream, group) >= 0
+            assert self._core.stream_groups.last_delivered(stream, group) >= 0
             cursor = stream.cursor(group)
             ids = stream.ids_of(cursor, list(cursor.unacknowledged)[::_SAMPLE])
             for offset, id in ids.items():
-                assert self._core.streams.pending_offset(stream, group, id) == offset, "pending, but not found"
+                assert self._core.stream_groups.pending_offset(stream, group, id) == offset, "pending, but not found"
 
 
 def check_cursor(cursor: Cursor) -> None:
@@ -284,7 +286,7 @@ def streams_of(core: Core) -> dict[str, Any]:
     found = {}
     for topic in core.topics:
         if topic.name in NAMES:
-            stream = core.streams._by_topic[topic.id]
+            stream = core.streams.of(topic)
             deleted = topic.partitions[0].deleted
             found[topic.name] = {
                 "last id": stream.last_id,
@@ -303,7 +305,7 @@ def _marked(deleted: Bitmap) -> list[int]:
 
 def _position(core: Core, group: Group) -> dict[str, Any]:
     cursor = group.cursors[0]
-    mark = core.streams._marks.get(group.id)
+    mark = core.stream_groups._marks.get(group.id)
     return {
         "last": cursor.last,
         "ghosts": dict(cursor.ghosts),
@@ -336,7 +338,7 @@ def _cut(state: dict[str, Any], name: str, core: Core) -> dict[str, Any]:
     end = topic.partitions[0].end
     return state | {
         # Whatever the last message is now: that ids grow is checked elsewhere.
-        "last id": min(state["last id"], core.streams._by_topic[topic.id].last_id),
+        "last id": min(state["last id"], core.streams.of(topic).last_id),
         "deleted": [offset for offset in state["deleted"] if offset < end],
         "groups": {group: _cut_position(position, end) for group, position in state["groups"].items()},
     }

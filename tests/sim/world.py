@@ -20,7 +20,8 @@ from onemq.core import commits, housekeeping, ranking
 from onemq.core.admission import EXPIRED
 from onemq.core.core import Core
 from onemq.core.deadletters import death_of
-from onemq.core.group import BURYING, GIVEN_UP, READY, Group, GroupConfig
+from onemq.core.delivery import BURYING, GIVEN_UP, READY
+from onemq.core.group import Group, GroupConfig
 from onemq.core.locks import HELD
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.soon import Soon
@@ -28,9 +29,9 @@ from onemq.core.start import FIRST
 from onemq.core.topics import Topic, TopicConfig
 from onemq.core.whole import Share, Whole
 from onemq.errors import DiskFull, OneMQError
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.engine import Done, WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.records import BatchBuilder
 from onemq.message import DUE, PRIORITY_DEFAULT, SERIES_ID, TRANSACTION, header
 from tests.sim.dead import DeadCalls
 from tests.sim.disk import Crash, SimDisk
@@ -532,7 +533,7 @@ class World:
         if held and self.random.random() < 0.5:
             assert self.core.groups.extend(*held) == len(held[2])
         elif held:
-            self.core.groups.claim(*held, member=self.random.choice("mno"), counts=False)
+            self.core.claims.claim(*held, member=self.random.choice("mno"), counts=False)
 
     def unit(self) -> None:
         unit, random = self.core.unit(), self.random

@@ -10,7 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 
 FILES, ROWS, KEYS = 5, 200, 11
 RUN_SECONDS_MAX = 600

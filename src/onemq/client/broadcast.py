@@ -19,7 +19,8 @@ from onemq.client.replies import mapping
 from onemq.client.times import time_word
 from onemq.client.workers import Workers, workers_for
 from onemq.errors import Disconnected, InvalidArgument, OffsetOutOfRange, OneMQError
-from onemq.log.records import UNREADABLE, decode_strictly, walk
+from onemq.log.batch import walk
+from onemq.log.records import UNREADABLE, decode_strictly
 from onemq.message import Record
 
 FETCH_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from onemq.client.receipt import Outcome, Receipt
 from onemq.limits import PRODUCER_BATCHES_REMEMBERED
-from onemq.log.records import BatchBuilder
+from onemq.log.batch_builder import BatchBuilder
 
 SEQUENCE_MASK = (1 << 31) - 1
 

@@ -18,7 +18,8 @@ from onemq.core.once import NO_KEY, digest, key_of
 from onemq.message import ORDER_KEY, Record, header
 
 if TYPE_CHECKING:
-    from onemq.core.group import Cursor, GroupConfig
+    from onemq.core.cursor import Cursor
+    from onemq.core.group import GroupConfig
 
 NO_LIMIT = 1 << 64
 NOTHING = 0

@@ -6,7 +6,7 @@ that are gone.
 
 from itertools import pairwise
 
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from onemq.core.lanes import Lanes
 
 Run = tuple[int, int]

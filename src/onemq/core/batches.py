@@ -5,7 +5,7 @@ from collections.abc import Callable
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading
 from onemq.errors import Corrupt, OffsetOutOfRange
-from onemq.log.records import walk
+from onemq.log.batch import walk
 
 
 class BatchesIn:

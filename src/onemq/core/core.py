@@ -9,8 +9,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from onemq.core.claims import Claims
+from onemq.core.cursor import Cursor
 from onemq.core.deadletters import DeadLetters
-from onemq.core.group import Cursor, GroupConfig
+from onemq.core.group import GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.halves import Halves
 from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping
@@ -23,6 +25,7 @@ from onemq.core.ranking import Ranking
 from onemq.core.readers import Readers
 from onemq.core.reading import Reading
 from onemq.core.receiving import Receiving
+from onemq.core.removing import Removing
 from onemq.core.scan import Scans
 from onemq.core.schedule import Schedule
 from onemq.core.search import Searching
@@ -31,7 +34,9 @@ from onemq.core.sending import Sending
 from onemq.core.sent_once import SentOnce
 from onemq.core.stage import Stage
 from onemq.core.start import Start, positions
+from onemq.core.stream_groups import StreamGroups
 from onemq.core.streams import Streams
+from onemq.core.supply import Supply
 from onemq.core.sweep import Sweep
 from onemq.core.topics import Topic, Topics
 from onemq.core.trace import Traces
@@ -87,12 +92,14 @@ class Core:
         self.stage = stage = Stage(self._keys_sync)
         self.topics = Topics(stage, log)
         self.groups = Groups(stage, self.topics)
+        self.claims = Claims(stage, self.groups)
         self.producers = Producers(stage, self.topics)
         self.reading = Reading(log)
         self.reading.unreadable.on_new = self._unreadable
         self.reading.unreadable.on_full = self._unreadable_full
         self.sending = Sending(stage, self.producers)
-        self.receiving = Receiving(stage, self.groups, self.reading)
+        self.supply = Supply(self.groups, self.reading)
+        self.receiving = Receiving(stage, self.groups, self.supply)
         self.schedule = Schedule(stage, self.topics, self.sending, self.reading)
         self.halves = Halves(stage, self.topics, self.sending, self.reading)
         self.sending.on_due = self._due_later
@@ -100,7 +107,7 @@ class Core:
         self.sent_once = SentOnce(stage, self.topics)
         self.send = Sender(stage, self.topics, self.sending, self.schedule, self.halves, self.sent_once).send
         self.dead_letters = DeadLetters(stage, self.topics, self.groups, self.sending, self.reading)
-        self.receiving.on_damage = self.dead_letters.on_damage = self._damaged
+        self.supply.on_damage = self.dead_letters.on_damage = self._damaged
         self.schedule.parking.on_lost = lambda id, reason: self._lost("scheduled", id, reason)
         self.halves.parking.on_lost = lambda id, reason: self._lost("half", id, reason)
         self.halves.on_given_up = self._given_up
@@ -116,13 +123,15 @@ class Core:
         self.ranking = Ranking(stage, self.topics)
         self.profiles = Profiles(stage)
         self.sending.on_rank = self.ranking.rank
-        self.streams = Streams(stage, self.topics, self.groups, self.reading, self.sending, self.keys)
-        self.dead_letters.delete = self.streams.delete_at
+        self.stream_groups = StreamGroups(stage, self.topics, self.groups)
+        self.streams = Streams(stage, self.topics, self.stream_groups, self.reading, self.sending, self.keys)
+        self.removing = Removing(stage, self.topics, self.reading, self.keys, self.streams, self.stream_groups)
+        self.dead_letters.delete = self.removing.delete_at
         parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
-        self.sweep = Sweep(stage, self.topics, self.groups, self.receiving)
+        self.sweep = Sweep(self.topics, self.groups, self.supply, self.receiving.screening)
         self.housekeeping.every(ROUND_MS, self.sweep.bury_expired)
         self.housekeeping.every(HOUR_MS, self.sweep.forget_once)
         self.housekeeping.every(ROUND_MS, self.ranking.forget_passed)

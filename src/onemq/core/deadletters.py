@@ -9,7 +9,9 @@ from collections.abc import Callable
 import msgspec
 from crc32c import crc32c
 
-from onemq.core.group import BURYING, Attempt, Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import BURYING, Attempt
+from onemq.core.group import Group
 from onemq.core.groups import Groups
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending

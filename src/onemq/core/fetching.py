@@ -13,16 +13,9 @@ from onemq.core.partition import Partition
 from onemq.core.reading import Reading, decode_batch, is_void
 from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.limits import RECEIVE_BYTES_MAX
-from onemq.log.records import (
-    HEADER_BYTES,
-    LENGTH_PREFIX_BYTES,
-    NO_HEADERS,
-    NOT_PERSISTENT,
-    BatchBuilder,
-    BatchHeader,
-    encode_headers,
-    walk,
-)
+from onemq.log.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, NOT_PERSISTENT, BatchHeader, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Headers, Record
 
 Then = Callable[[bytes, int], None]

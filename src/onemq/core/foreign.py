@@ -5,7 +5,8 @@ record would be in the way of every reader of its partition for as long as it is
 """
 
 from onemq.errors import Corrupt, InvalidArgument
-from onemq.log.records import CONTROL, TRANSACTIONAL, BatchHeader, decode
+from onemq.log.batch import CONTROL, TRANSACTIONAL, BatchHeader
+from onemq.log.records import decode
 from onemq.message import STREAM_ID, Record
 
 

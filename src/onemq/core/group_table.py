@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 
 from onemq.core.assignment import NO_ATTRIBUTES, Attributes
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import COUNT_MAX, GIVEN_UP, READY, Attempt, Delivery, Member
 from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
@@ -27,7 +29,7 @@ from onemq.core.entries import (
     SEEK,
     offsets_of,
 )
-from onemq.core.group import COUNT_MAX, GIVEN_UP, READY, Attempt, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group import Group, GroupConfig
 from onemq.core.locks import NO_HASH
 from onemq.core.once import NO_KEY
 from onemq.core.partition import Partition

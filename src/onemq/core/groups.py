@@ -1,4 +1,4 @@
-"""All groups: members, acknowledgements, returns, claims and seeks. Handing out is in receiving.py."""
+"""All groups: members, acknowledgements, returns and seeks. Handing out is in receiving.py, claims in claims.py."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, cast
@@ -6,9 +6,10 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from onemq.core.assignment import Attributes
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import BURYING, READY, Delivery, Member
 from onemq.core.entries import (
     ACKNOWLEDGE,
-    CLAIM,
     DELIVER,
     DELIVER_LANE,
     GROUP_ALTER,
@@ -26,9 +27,8 @@ from onemq.core.entries import (
     SEEK,
     runs_of,
 )
-from onemq.core.group import BURYING, READY, Cursor, Delivery, Group, GroupConfig, Member
+from onemq.core.group import Group, GroupConfig
 from onemq.core.group_table import GroupTable, held_by
-from onemq.core.locks import HELD
 from onemq.core.once import digest
 from onemq.core.stage import Stage
 from onemq.core.topics import Topics
@@ -106,13 +106,13 @@ class Groups(GroupTable):
         """Changes settings."""
         self.check(group)
         config.check(group.topic.name)
-        self._do((GROUP_ALTER, group.id, msgspec.to_builtins(config)), group)
+        self.do((GROUP_ALTER, group.id, msgspec.to_builtins(config)), group)
         self.hot[group] = None
 
     def delete(self, group: Group) -> None:
         """Removes a group; its position and what was in flight are forgotten."""
         self.check(group)
-        self._do((GROUP_DELETE, group.id), group)
+        self.do((GROUP_DELETE, group.id), group)
         self._release_waiting(group)
 
     def seek(self, group: Group, number: int, offset: int) -> None:
@@ -120,19 +120,19 @@ class Groups(GroupTable):
         partition = self.cursor(group, number).partition
         if not partition.start <= offset <= partition.end:
             raise InvalidArgument(f"partition {number} has offsets {partition.start} to {partition.end}, not {offset}")
-        self._do((SEEK, group.id, number, offset), group)
+        self.do((SEEK, group.id, number, offset), group)
         self.hot[group] = None
 
     def move(self, group: Group, number: int, offset: int) -> None:
         """Goes on at an offset of a partition; what is in flight stays so."""
         self.cursor(group, number)
-        self._do((MOVE, group.id, number, offset), group)
+        self.do((MOVE, group.id, number, offset), group)
 
     def mark(self, group: Group, number: int, offset: int, remark: str | None) -> None:
         """A reader that keeps its own place is there; without a remark, nobody is anywhere in that partition. What
         was in flight counts as done."""
         self.cursor(group, number)
-        self._do((MARK, group.id, number, offset, remark), group)
+        self.do((MARK, group.id, number, offset, remark), group)
 
     def join(self, group: Group, name: str, leased: bool, attributes: Attributes | None = None) -> Member:
         """Makes a member known. A leased one gives its deliveries back when it leaves or dies. Without attributes
@@ -143,7 +143,7 @@ class Groups(GroupTable):
         changed = attributes is not None and (member is None or member.attributes != attributes)
         if member is None or member.leased != leased or changed:
             told = msgspec.to_builtins(attributes) if changed else None
-            self._do((JOIN, group.id, name, leased, told), group)
+            self.do((JOIN, group.id, name, leased, told), group)
             if group.admission is not None:
                 self.hot[group] = None
         return group.members[name]
@@ -156,7 +156,7 @@ class Groups(GroupTable):
             return 0
         reason = _told(reason)
         given_back = held_by(member)
-        self._do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
+        self.do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
         for cursor, offset in given_back:
             self._bury_if_exhausted(cursor, offset, reason)
         self.hot[group] = None
@@ -190,7 +190,7 @@ class Groups(GroupTable):
         else:
             known = sorted({offset for offset in offsets if offset in unacknowledged})
         if known:
-            self._do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
+            self.do((ACKNOWLEDGE, group.id, number, runs_of(known)), group)
             if group.admission is not None:
                 self.hot[group] = None
         return len(known)
@@ -200,7 +200,7 @@ class Groups(GroupTable):
         if group.admission is not None:
             self.acknowledge(group, number, list(offsets))
         else:
-            self._do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
+            self.do((ACKNOWLEDGE, group.id, number, runs_of(offsets)), group)
 
     def acknowledge_one(self, group: Group, number: int, offset: int) -> bool:
         """That message is done, if it was not before. One after the other in one turn makes one entry."""
@@ -278,51 +278,18 @@ class Groups(GroupTable):
         cursor = self.cursor(group, number)
         if not self._is_held(cursor, offset):
             return False
-        reason = _told(reason)
-        self._return(cursor, [offset], READY, reason)
-        self.bury(cursor, offset, reason)
+        self.condemn(cursor, offset, _told(reason))
         return True
 
-    def claim(
-        self, group: Group, number: int, offsets: Iterable[int], member: str, idle_ms_min: int = 0, counts: bool = True
-    ) -> list[int]:
-        """Hands deliveries that were idle for long enough to another member; returns which. If it counts, those
-        that were handed out as often as allowed become dead letters instead."""
-        self.check_receiver(group, member, number)
-        cursor = group.cursors[number]
-        now_ms = self._stage.now_ms
-        claimed = [
-            offset
-            for offset in sorted(set(offsets))
-            if (delivery := cursor.unacknowledged.get(offset)) is not None
-            and delivery.due_ms not in (BURYING, HELD)
-            and now_ms - delivery.since_ms >= idle_ms_min
-        ]
-        if group.config.order == "partition" and not _is_whole(cursor, claimed):
-            return []  # a partition is with one member only, so it is claimed as a whole
-        if counts:
-            claimed = [offset for offset in claimed if not self.bury_if_worn_out(cursor, offset)]
-        if claimed:
-            self.join(group, member, group.members[member].leased if member in group.members else False)
-            self.hand(cursor, member, claimed, counts)
-        return claimed
-
-    def take(self, group: Group, number: int, member: str, since_ms: int, counts: dict[int, int]) -> None:
-        """Those messages are in flight with a member, as if handed out at a time, so often: offset -> count."""
-        self.check_receiver(group, member, number)
-        self.join(group, member, group.members[member].leased if member in group.members else False)
-        self._do((CLAIM, group.id, number, member, since_ms, list(counts), list(counts.values())), group)
-
-    def give_up(self, group: Group, number: int, counts: dict[int, int]) -> None:
-        """Those messages are in flight with nobody, and count as handed out so often: offset -> count."""
-        self.cursor(group, number)
-        now_ms = self._stage.now_ms
-        self._do((CLAIM, group.id, number, None, now_ms, list(counts), list(counts.values())), group)
+    def condemn(self, cursor: Cursor, offset: int, reason: str) -> None:
+        """Takes a message from whoever has it, and makes it a dead letter."""
+        self._return(cursor, [offset], READY, reason)
+        self.bury(cursor, offset, reason)
 
     def hand(self, cursor: Cursor, member: str, offsets: list[int], counts: bool) -> None:
         """Those unacknowledged messages belong to a member from now on."""
         entry = (HAND, cursor.group.id, cursor.partition.number, member, self._stage.now_ms, offsets, int(counts))
-        self._do(entry, cursor.group)
+        self.do(entry, cursor.group)
 
     def deliver(self, cursor: Cursor, member: str, next_offset: int, offsets: list[int]) -> None:
         """Those messages were handed out for the first time, and everything before `next_offset` passed."""
@@ -333,13 +300,13 @@ class Groups(GroupTable):
             next_offset = self._default_from(cursor, next_offset)
         runs = runs_of(offsets) if offsets else []
         group = cursor.group
-        self._do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
+        self.do((DELIVER, group.id, cursor.partition.number, member, self._stage.now_ms, next_offset, runs), group)
 
     def _deliver_lane(self, cursor: Cursor, member: str, position: int, offsets: list[int]) -> None:
         """The same in another than the default lane, which is passed as far as it has nothing."""
         group, next_offset = cursor.group, self._default_from(cursor, cursor.next)
         place = (group.id, cursor.partition.number, member, self._stage.now_ms, cursor.lane, position, next_offset)
-        self._do((DELIVER_LANE, *place, offsets), group)
+        self.do((DELIVER_LANE, *place, offsets), group)
 
     def _default_from(self, cursor: Cursor, offset: int) -> int:
         lanes = cursor.ranked
@@ -362,7 +329,7 @@ class Groups(GroupTable):
         orders = order_keys if order_keys and any(order_keys) else []
         onces = once_keys if once_keys and any(once_keys) else []
         now_ms, number = self._stage.now_ms, cursor.partition.number
-        self._do((HOLD, group.id, number, now_ms, next_offset, offsets, orders, onces), group)
+        self.do((HOLD, group.id, number, now_ms, next_offset, offsets, orders, onces), group)
 
     def once_seen(self, group: Group, key: bytes) -> bool:
         """Whether a message of that business key was acknowledged, and the group still knows."""
@@ -373,20 +340,20 @@ class Groups(GroupTable):
 
     def forget_once(self, group: Group) -> None:
         """The group forgets the keys whose time is up."""
-        self._do((ONCE, group.id, [], 0, self._stage.now_ms), group)
+        self.do((ONCE, group.id, [], 0, self._stage.now_ms), group)
 
     def _remember(self, group: Group, number: int, offsets: list[int]) -> None:
         keys = group.locks.once_keys(number, offsets) if group.locks is not None else []
         if keys:
             now_ms = self._stage.now_ms
-            self._do((ONCE, group.id, keys, now_ms + group.config.once_ms, now_ms), group)
+            self.do((ONCE, group.id, keys, now_ms + group.config.once_ms, now_ms), group)
 
     def pass_over(self, cursor: Cursor, next_offset: int) -> None:
         """There is nothing to hand out before an offset, in the lane that is being handed out from."""
         if cursor.lane != PRIORITY_DEFAULT:
             self._deliver_lane(cursor, "", next_offset, [])
             return
-        self._do((PASS, cursor.group.id, cursor.partition.number, next_offset), cursor.group)
+        self.do((PASS, cursor.group.id, cursor.partition.number, next_offset), cursor.group)
 
     # Time
 
@@ -419,7 +386,8 @@ class Groups(GroupTable):
                 for offset in list(cursor.unacknowledged):
                     self._bury_if_exhausted(cursor, offset, "")
 
-    def _do(self, entry: tuple[Any, ...], group: Group) -> None:
+    def do(self, entry: tuple[Any, ...], group: Group) -> None:
+        """Applies an entry of a group, and stages it."""
         self._stage.check()
         if self.trace is not None:
             self.trace.entry(entry, group)
@@ -433,7 +401,7 @@ class Groups(GroupTable):
     def _return(self, cursor: Cursor, offsets: list[int], due_ms: int, reason: str, uncount: int = 0) -> None:
         group = cursor.group
         entry = (RETURN, group.id, cursor.partition.number, offsets, due_ms, self._stage.now_ms, reason, uncount)
-        self._do(entry, group)
+        self.do(entry, group)
         if due_ms == READY:
             self.hot[group] = None
 
@@ -441,18 +409,6 @@ class Groups(GroupTable):
         delivery = cursor.unacknowledged.get(offset)
         if delivery is not None and is_exhausted(cursor, delivery):
             self.bury(cursor, offset, reason or (delivery.history[-1][3] if delivery.history else ""))
-
-    def bury_if_worn_out(self, cursor: Cursor, offset: int) -> bool:
-        """Makes a delivery that is to be claimed a dead letter if one more would be over the allowed count."""
-        delivery = cursor.unacknowledged[offset]
-        most = cursor.group.policy.max_deliveries if cursor.group.policy else None
-        if most is None or delivery.count < most:
-            return False
-        owner = f" from {delivery.member.name!r}" if delivery.member else ""
-        reason = f"claimed{owner}, but handed out as often as allowed"
-        self._return(cursor, [offset], READY, reason)
-        self.bury(cursor, offset, reason)
-        return True
 
     def _is_held(self, cursor: Cursor, offset: int) -> bool:
         delivery = cursor.unacknowledged.get(offset)
@@ -469,13 +425,6 @@ class Groups(GroupTable):
 def _told(reason: str) -> str:
     """A reason as it is kept: not too long, and text that can be encoded."""
     return reason[:REASON_CHARACTERS_MAX].encode(errors="replace").decode()
-
-
-def _is_whole(cursor: Cursor, offsets: list[int]) -> bool:
-    """Whether the offsets are all that is in flight, and everything before the last of them that is not done."""
-    last = max(offsets, default=-1)
-    deliveries = cursor.unacknowledged.items()
-    return {offset for offset, each in deliveries if each.member is not None or offset <= last} <= set(offsets)
 
 
 def is_exhausted(cursor: Cursor, delivery: Delivery) -> bool:

@@ -5,8 +5,7 @@ of the schedule. Committed, they go to their topics in one set; rolled back, the
 TURN_BYTES_MAX are moved over several sets, and a crash between them does no harm: every message arrives, once; but
 readers may see the first of them a little earlier than the last (commits.py).
 
-A transaction has single messages or whole batches that a producer sealed. A batch is checked when it comes, and lies
-and goes on as it is: nothing is done for each of its messages after that.
+A transaction has single messages, or whole batches that a producer sealed (staged_batches.py).
 
 A transaction that is neither committed nor rolled back is checked: one of those who listen for the producer
 group is asked, again and again, what became of it. If nobody knows, it is rolled back. While nobody listens it
@@ -27,26 +26,21 @@ from onemq.core.entries import (
     HALF_COMMIT_ALL,
     HALF_END,
     HALF_MOVED,
-    HALF_STAGE,
 )
 from onemq.core.listeners import Ask, Listeners
 from onemq.core.parking import Parking
 from onemq.core.reading import Reading
-from onemq.core.sending import Sending, has_priorities
+from onemq.core.sending import Sending
 from onemq.core.stage import Stage
+from onemq.core.staged_batches import StagedBatches
 from onemq.core.topics import HALF_NAME, Topic, Topics
-from onemq.core.transaction import Ended, Half, OpenTransaction, StagedBatch, Transaction
+from onemq.core.transaction import Ended, Half, OpenTransaction, Transaction, named
 from onemq.core.transactions import Transactions
-from onemq.errors import InvalidArgument, NotFound, OutOfOrderSequence, TransactionTooLarge
+from onemq.errors import InvalidArgument, NotFound
 from onemq.limits import (
-    STAGED_BYTES_MAX,
-    STAGED_RUNS_MAX,
     TRANSACTION_CHECK_MS,
-    TRANSACTION_MESSAGES_MAX,
-    TRANSACTION_UNHEARD_MS_MAX,
 )
-from onemq.log.records import BatchHeader, Buffer
-from onemq.message import PRODUCER_GROUP, TARGET, TRANSACTION, Headers, Record, check_name
+from onemq.message import PRODUCER_GROUP, TRANSACTION, Headers, check_name
 
 _MESSAGE_BYTES = 100
 """What each message counts beside its own bytes."""
@@ -63,12 +57,12 @@ class Halves:
         """Where half messages lie. It tells of those that are committed and cannot be delivered."""
         self.register = Transactions(stage)
         """Which there are."""
-        self._staged_runs = 0
-        """Of whole batches, in all transactions."""
         self.commits = Commits(self.parking, self._moved)
         """Those that are on their way."""
         self._units = CommitUnits()
-        self._checks = Checks(self._is_unsure, self._give_up)
+        self._checks = Checks(self.parking, self._is_unsure, self._checked, self._give_up)
+        self.batches = StagedBatches(stage, sending, self.parking, self.register, self._checks)
+        """The whole batches of transactions."""
         self.on_given_up: Callable[[str, str], None] = lambda name, reason: None
         """Told of transactions that are rolled back because nobody ended them."""
 
@@ -95,75 +89,19 @@ class Halves:
     ) -> Half:
         """Adds a half message to a transaction; one without a name begins a transaction, which is named after
         its first message. Until `check_after_ms` after the last message was added nobody is asked about it."""
-        known = self._check_new(name, group, check_after_ms)
+        known = self.register.for_producer(name, group, check_after_ms)
         if known is not None:
-            _check_one_more(known)
+            known.check_one_more()
         size = self.parking.check(topic, body, key, headers, number) + _MESSAGE_BYTES
         partition = self.parking.partition
         name = self.register.fresh_name(self.parking.message_id(partition.end)) if name is None else name
         others = tuple(each for each in headers if each[0] not in (TRANSACTION, PRODUCER_GROUP))
-        offset = self.parking.put(topic, body, key, (*others, *_headers(name, group)), number)
+        offset = self.parking.put(topic, body, key, (*others, *named(name, group)), number)
         now_ms = self._stage.now_ms
         entry = (HALF_ADD, name, group, offset, size, now_ms + check_after_ms, now_ms)
         self._apply_add(entry)
         self._stage.entry(entry, sync=True)
         return Half(name, offset)
-
-    def stage(
-        self,
-        name: str,
-        group: str,
-        topic: Topic,
-        number: int,
-        batch: bytes,
-        place: int | None = None,
-        check_after_ms: int = TRANSACTION_CHECK_MS,
-    ) -> StagedBatch:
-        """Adds a whole batch to a transaction. `place` is how many batches of the transaction came before this one:
-        with it a batch that comes again is known, and none can be missing. Raises what `Sending.append` raises, and
-        `OutOfOrderSequence`."""
-        known = self._check_new(name, group, check_after_ms)
-        header, records = self._sending.checked_batch(topic, batch)
-        if _is_repeated(name, known, place):
-            return StagedBatch(name, len(records), True)
-        ranked = has_priorities(batch, header, records)
-        self._check_batch(known, len(batch))
-        topic.choose(None, number)
-        offset, next_ms = self.parking.put_batch(batch), self._stage.now_ms + check_after_ms
-        self._staged(name, group, offset, len(records), len(batch), topic, number, ranked, next_ms)
-        return StagedBatch(name, len(records), False)
-
-    def stage_owned(
-        self, name: str, owner: str, topic: Topic, number: int, batch: Buffer, header: BatchHeader
-    ) -> None:
-        """Adds a batch to a transaction of an owner, about which nobody is asked. It was checked
-        (`Sending.check_foreign`), and is kept as its producer sealed it."""
-        self._check_batch(self.register.for_more(name, owner), len(batch))
-        offset = self.parking.put_foreign(batch, header)
-        self._staged(name, owner, offset, header.last_offset_delta + 1, len(batch), topic, number, False, 0)
-
-    def _check_batch(self, known: Transaction | None, size: int) -> None:
-        if known is not None:
-            _check_batch_more(known, size)
-        if self._staged_runs >= STAGED_RUNS_MAX:
-            raise TransactionTooLarge(f"open transactions hold batches at {STAGED_RUNS_MAX} places, no more can be")
-
-    def _staged(
-        self,
-        name: str,
-        group: str,
-        offset: int,
-        messages: int,
-        size: int,
-        topic: Topic,
-        number: int,
-        ranked: bool,
-        next_ms: int,
-    ) -> None:
-        entry = (HALF_STAGE, name, group, offset, messages, size, topic.id, topic.name, number, ranked, next_ms,
-                 self._stage.now_ms)  # fmt: skip
-        self._apply_stage(entry)
-        self._stage.entry(entry, sync=True)
 
     def commit(self, name: str) -> Ended:
         """Its messages go where they were sent to. Raises `NotFound`, and `TransactionEnded` if it was rolled
@@ -246,15 +184,6 @@ class Halves:
         check_name("producer group", group)
         return self.listeners.add(group, ask)
 
-    def _check_new(self, name: str | None, group: str, check_after_ms: int) -> Transaction | None:
-        """Raises if nothing can be added to the transaction; returns it if it is there already."""
-        check_name("producer group", group)
-        if not 0 <= check_after_ms <= TRANSACTION_UNHEARD_MS_MAX:
-            raise InvalidArgument(f"check_after_ms must be 0 to {TRANSACTION_UNHEARD_MS_MAX}, not {check_after_ms}")
-        if name is not None:
-            self.register.check_free([name])
-        return self.register.for_more(name, group)
-
     # Ends
 
     def _decide(self, transactions: list[Transaction], unit: CommitUnit | None) -> None:
@@ -315,9 +244,7 @@ class Halves:
         if self._sending.refusal is not None:
             return now_ms + _RETRY_MS  # nobody could commit
         self.commits.tick()
-        ask = self._checks.pop_due(now_ms)
-        if ask:
-            self._ask(ask)
+        self._checks.tick(now_ms)
         return now_ms if self.commits.busy else self._checks.next_ms()
 
     def _is_unsure(self, transaction: Transaction) -> bool:
@@ -326,25 +253,6 @@ class Halves:
     def _give_up(self, transaction: Transaction, reason: str) -> None:
         self._end(transaction, committed=False)
         self.on_given_up(transaction.name, reason)
-
-    def _ask(self, transactions: Sequence[Transaction]) -> None:
-        def found(records: dict[int, Record]) -> None:
-            for each in transactions:
-                listener = self.listeners.next(each.group) if self._is_unsure(each) else None
-                if listener is not None:
-                    record = records.get(each.runs[0][0])
-                    self._checked(each)
-                    listener(each.name, each.checks, _stand_in(each) if record is None else self._shown(each, record))
-                elif self._is_unsure(each):
-                    self._checks.plan(each)
-
-        self.parking.take([each.runs[0][0] for each in transactions], found)
-
-    def _shown(self, transaction: Transaction, record: Record) -> Record:
-        if transaction.batches:
-            target = (TARGET, transaction.targets[transaction.runs[0][3]].encode())
-            return *record[:4], (target, *_headers(transaction.name, transaction.group), *record[4])
-        return *record[:4], tuple(self.parking.identified(record, [*record[4]]))
 
     def _checked(self, transaction: Transaction) -> None:
         entry = (HALF_CHECK, transaction.name, transaction.checks + 1, self._stage.now_ms + TRANSACTION_CHECK_MS)
@@ -358,22 +266,7 @@ class Halves:
         transaction = self.register.begun(name, group, now_ms)
         self.parking.parked(offset, 1)
         transaction.add(offset, size)
-        self._grown(transaction, next_ms)
-
-    def _apply_stage(self, entry: Any) -> None:
-        _, name, group, offset, messages, size, topic, topic_name, number, ranked, next_ms, now_ms = entry
-        transaction = self.register.begun(name, group, now_ms)
-        self.parking.parked(offset, messages)
-        self._staged_runs -= len(transaction.runs)
-        transaction.targets[topic] = topic_name
-        transaction.add_batch(offset, messages, size, topic, number, ranked)
-        self._staged_runs += len(transaction.runs)
-        self._grown(transaction, next_ms)
-
-    def _grown(self, transaction: Transaction, next_ms: int) -> None:
-        transaction.next_ms = next_ms
-        self._checks.heard_of(transaction)
-        self._checks.plan(transaction)
+        self._checks.put_off(transaction, next_ms)
 
     def _apply_check(self, entry: Any) -> None:
         _, name, checks, next_ms = entry
@@ -406,7 +299,7 @@ class Halves:
 
     def _done(self, transaction: Transaction, count: int) -> None:
         if transaction.batches:
-            self._staged_runs -= count
+            self.batches.runs -= count
         for first, last, *_ in transaction.moved(count):
             self.parking.done_between(first, last)
 
@@ -423,12 +316,12 @@ class Halves:
         return {
             HALF_ADD: self._apply_add,
             HALF_CHECK: self._apply_check,
-            HALF_STAGE: self._apply_stage,
             HALF_COMMIT: self._apply_commit,
             HALF_COMMIT_ALL: self._apply_commit_all,
             COMMIT_UNIT: self._apply_unit,
             HALF_MOVED: self._apply_moved,
             HALF_END: self._apply_end,
+            **self.batches.appliers(),
         }
 
     def dump(self) -> object:
@@ -442,7 +335,7 @@ class Halves:
         self.parking.load(end, done)
         self.register.load(rows, ended)
         for transaction in self.register:
-            self._staged_runs += len(transaction.runs) if transaction.batches else 0
+            self.batches.runs += len(transaction.runs) if transaction.batches else 0
             self._checks.plan(transaction)
         committing = [each.name for each in self.register if each.committing]
         lanes, units = later or ([committing, []], [])  # older snapshots know neither
@@ -452,37 +345,3 @@ class Halves:
     def list(self, group: str | None = None) -> Sequence[OpenTransaction]:
         """The open transactions, of a producer group or all, in the order in which they began."""
         return self.register.list(group)
-
-
-def _check_one_more(transaction: Transaction) -> None:
-    if transaction.batches:
-        raise InvalidArgument(f"transaction {transaction.name!r} has whole batches: single messages need another one")
-    if transaction.messages >= TRANSACTION_MESSAGES_MAX:
-        raise TransactionTooLarge(
-            f"transaction {transaction.name!r} has {transaction.messages} messages, as many as it can have"
-        )
-
-
-def _check_batch_more(transaction: Transaction, size: int) -> None:
-    if not transaction.batches:
-        raise InvalidArgument(f"transaction {transaction.name!r} has single messages: whole batches need another one")
-    if transaction.bytes + size > STAGED_BYTES_MAX:
-        raise TransactionTooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
-
-
-def _is_repeated(name: str, transaction: Transaction | None, place: int | None) -> bool:
-    """Whether the transaction has the batch of that place already."""
-    batches = 0 if transaction is None else transaction.batches
-    if place is not None and place > batches:
-        raise OutOfOrderSequence(f"batch {place} of transaction {name!r} came where batch {batches} comes next")
-    return place is not None and place < batches
-
-
-def _stand_in(transaction: Transaction) -> Record:
-    """For a message that cannot be read any more."""
-    headers = _headers(transaction.name, transaction.group)
-    return transaction.runs[0][0], transaction.born_ms, None, b"", headers
-
-
-def _headers(name: str, group: str) -> Headers:
-    return (TRANSACTION, name.encode()), (PRODUCER_GROUP, group.encode())

@@ -7,7 +7,7 @@ they are what makes room.
 
 from collections.abc import Callable
 
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from onemq.core.parking import Parking
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers

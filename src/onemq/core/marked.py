@@ -10,7 +10,8 @@ from typing import NamedTuple
 from onemq.core.lanes import PRIORITY_MARK
 from onemq.errors import InvalidArgument
 from onemq.limits import SCHEDULE_AHEAD_MS_MAX
-from onemq.log.records import COMPRESSION_MASK, BatchHeader, unpacked
+from onemq.log.batch import COMPRESSION_MASK, BatchHeader
+from onemq.log.records import unpacked
 from onemq.message import DUE, RESERVED, Headers, Record
 
 DUE_MARK = b"\x08" + DUE

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from onemq.core.lanes import Lanes
 from onemq.core.reading import Reading
 from onemq.message import PRIORITY_DEFAULT, Record

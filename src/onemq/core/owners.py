@@ -25,7 +25,7 @@ from onemq.core.topics import Topic, Topics
 from onemq.core.transaction import OWNED
 from onemq.errors import Busy, Fenced, InvalidArgument, NotFound, TransactionEnded, TransactionTooLarge
 from onemq.limits import FIRE_PER_TICK_MAX, OWNER_PLACES_MAX, OWNER_TIMEOUT_MS_MAX, OWNERS_MAX
-from onemq.log.records import BatchHeader, Buffer
+from onemq.log.batch import BatchHeader, Buffer
 from onemq.message import check_name
 
 STAGED = -1
@@ -144,7 +144,7 @@ class Owners:
             raise TransactionEnded(
                 f"transactional producer {name!r} has no open transaction with partition {number} of {topic.name!r}"
             )
-        self._halves.stage_owned(owner.transaction, name, topic, number, batch, header)
+        self._halves.batches.stage_owned(owner.transaction, name, topic, number, batch, header)
         self._producers.produced(id, epoch, topic.id, number, first, last, STAGED, sync=True)
         return STAGED
 

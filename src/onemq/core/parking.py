@@ -15,7 +15,8 @@ from onemq.core.reading import Reading
 from onemq.core.sending import Sending, check_size
 from onemq.core.topics import Topic, Topics
 from onemq.errors import Corrupt
-from onemq.log.records import NO_HEADERS, BatchHeader, Buffer, encode_headers, read_header
+from onemq.log.batch import BatchHeader, Buffer, read_header
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import (
     DUE,
     ID,

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from onemq.core.bitmap import Bitmap
 from onemq.core.lanes import Lanes
-from onemq.log.records import NOT_PERSISTENT, BatchBuilder, first_since, placed_at, read_header
+from onemq.log.batch import NOT_PERSISTENT, placed_at, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import first_since
 
 if TYPE_CHECKING:
     from onemq.core.waiting import Wait

@@ -5,8 +5,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from onemq.core.cursor import Cursor
 from onemq.core.entries import RANK, UNRANK
-from onemq.core.group import Cursor
 from onemq.core.lanes import Lanes
 from onemq.core.partition import Partition
 from onemq.core.stage import Stage

@@ -13,19 +13,9 @@ from onemq.core.partition import Partition
 from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.log.batch import COMPRESSION_MASK, NOT_PERSISTENT, STAMPED, BatchHeader, read_header, walk
 from onemq.log.engine import Log
-from onemq.log.records import (
-    COMPRESSION_MASK,
-    NOT_PERSISTENT,
-    STAMPED,
-    UNREADABLE,
-    BatchHeader,
-    decode_at,
-    decode_some,
-    decode_strictly,
-    read_header,
-    walk,
-)
+from onemq.log.records import UNREADABLE, decode_at, decode_some, decode_strictly
 from onemq.message import STREAM_ID, Record
 
 _READ_ONE_BYTES = 4096

@@ -9,101 +9,36 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from onemq.core.admission import NO_LIMIT
+from onemq.core.cursor import Cursor
 from onemq.core.deadlines import Deadlines
-from onemq.core.fetching import fetch
-from onemq.core.group import Cursor, Group
+from onemq.core.group import Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.lanes import Pick
-from onemq.core.overtaking import read_lane
-from onemq.core.reading import Reading
-from onemq.core.screening import Screening, is_plain
+from onemq.core.receive import Handed, Receive
+from onemq.core.screening import Screening
 from onemq.core.stage import Stage
+from onemq.core.supply import Supply
 from onemq.core.whole import Share, Whole, can_be_whole, may_expire, part_of, runs_handed
 from onemq.errors import Corrupt
-from onemq.limits import RECEIVE_BYTES_MAX
-from onemq.log.records import read_extent
+from onemq.log.batch import read_extent
 from onemq.message import Record
 
-Handed = tuple[int, Record, int]
-"""(partition, record, how often it was handed out, this time included)"""
-
-_READ_BYTES_PER_MESSAGE = 256
-_READ_BYTES_MIN = 4096
 BUSY_WAIT_MS = 1_000
 """How long a request that wants no waiting still waits for a read that is under way."""
-
-
-class Receive:
-    """One request for messages. Its answer comes once, at once or later."""
-
-    __slots__ = (
-        "_bytes", "_measured", "allowance", "answered", "got", "group", "in_flight", "member", "most", "number", "then",
-        "whole",
-    )  # fmt: skip
-
-    def __init__(
-        self, group: Group, member: str, most: int, then: Callable[[list[Handed]], None], number: int | None
-    ) -> None:
-        self.group = group
-        self.member = member
-        self.most = most
-        self.then = then
-        self.number = number
-        """The only partition to look at, if not all."""
-        self.in_flight = True
-        """Whether what it gets must be acknowledged; else it is done when it is handed out."""
-        self.allowance: Callable[[], int] | None = None
-        """Says how many it takes now, where that changes while it waits. Such a request is answered when it has
-        `RECEIVE_BYTES_MAX`, too."""
-        self.whole: Whole | None = None
-        """What it wants and has got as whole batches, if it takes such."""
-        self.got: list[Handed] = []
-        self.answered = False
-        self._measured = self._bytes = 0
-
-    @property
-    def served(self) -> bool:
-        """Whether it has got anything."""
-        return bool(self.got) or (self.whole is not None and bool(self.whole))
-
-    def is_full(self) -> bool:
-        """Whether no more is read for it, because of the size of what it has."""
-        if self.allowance is None:
-            return False
-        self._bytes += sum(len(record[3] or b"") for _, record, _ in self.got[self._measured :])
-        self._measured = len(self.got)
-        return self._bytes >= RECEIVE_BYTES_MAX
-
-    def finish(self) -> None:
-        """Answers with what is there."""
-        if not self.answered:
-            self.answered = True
-            self.then(self.got)
-
-    def cancel(self) -> None:
-        """Nobody waits for the answer any more."""
-        self.answered = True
-        self.group.waiting.pop(self, None)
-
-
-def _most(request: Receive, pick: Pick | None) -> int:
-    """How many more it gets at once."""
-    most = request.most - len(request.got)
-    return most if pick is None or pick.most is None else min(most, pick.most)
 
 
 class Receiving:
     """Hands out messages."""
 
-    def __init__(self, stage: Stage, groups: Groups, reading: Reading) -> None:
+    def __init__(self, stage: Stage, groups: Groups, supply: Supply) -> None:
         self._stage = stage
         self._groups = groups
-        self._reading = reading
+        self._supply = supply
         self.screening = Screening(stage, groups)
+        supply.on_passed, supply.may_read = self.screening.passed_batch, self.screening.may_read
         self._deadlines: Deadlines[Receive] = Deadlines(lambda request: request.answered)
         self._settling: set[Group] = set()
         """Groups whose waiting requests are being served: who asks again as it is served comes after them."""
-        self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
 
     def receive(
         self,
@@ -170,8 +105,7 @@ class Receiving:
             return None
         self._groups.check_receiver(group, member, None)
         self._stage.check()
-        request = Receive(group, member, most, lambda got: None, 0)
-        if not cursor.ahead and not self._read_ahead(cursor, request):
+        if not cursor.ahead and not self._supply.read_ahead(cursor, most):
             return None
         ahead = cursor.ahead
         if len(ahead) < most or not cursor.plain:
@@ -269,7 +203,7 @@ class Receiving:
                 if not cursor.ahead:
                     if request.is_full():
                         return
-                    if not self._read_ahead(cursor, request):
+                    if not self._supply.read_ahead(cursor, request.most - len(request.got)):
                         break
                 if not cursor.plain:
                     self._serve_screened(request, cursor)
@@ -291,13 +225,17 @@ class Receiving:
             if limit < NO_LIMIT or not cursor.has_fresh or not self.screening.may_go_on(cursor):
                 return
             pick = None if cursor.partition.lanes is None else cursor.pick()
-            if not (cursor.ahead or (not request.is_full() and self._read_ahead(cursor, request))):
+            if not (cursor.ahead or self._read_ahead(request, cursor)):
                 return
             if cursor.ahead:
                 self._screen(request, cursor, pick)
 
+    def _read_ahead(self, request: Receive, cursor: Cursor) -> bool:
+        """Returns whether there may be more for a request."""
+        return not request.is_full() and self._supply.read_ahead(cursor, request.most - len(request.got))
+
     def _screen(self, request: Receive, cursor: Cursor, pick: Pick | None) -> None:
-        most = _most(request, pick)
+        most = request.most_of(pick)
         if cursor.group.locks is not None:
             taken = self.screening.hold(cursor, most)
         else:
@@ -316,7 +254,7 @@ class Receiving:
         if kept:
             self._hand(request, cursor, [cursor.again.pop(offset) for offset in kept])
         elif offsets:
-            self._read_again(request, cursor, offsets)
+            self._hand(request, cursor, self._supply.read_again(cursor, offsets))
 
     def _take_ready(self, request: Receive, cursor: Cursor, limit: int) -> list[int]:
         offsets: list[int] = []
@@ -329,32 +267,6 @@ class Receiving:
                 offsets.append(offset)
         return offsets
 
-    def _read_again(self, request: Receive, cursor: Cursor, offsets: list[int]) -> None:
-        deliveries = [cursor.unacknowledged[offset] for offset in offsets]
-        at_once = True
-
-        def arrived(records: list[Record]) -> None:
-            cursor.busy = False
-            if not self._groups.has(cursor.group):
-                return
-            ours = zip(offsets, deliveries, strict=True)  # not acknowledged, claimed or forgotten meanwhile
-            still = {offset for offset, each in ours if cursor.unacknowledged.get(offset) is each}
-            records = [record for record in records if record[0] in still]
-            gone = still.difference(record[0] for record in records)
-            self._groups.dismiss(cursor.group, cursor.partition.number, sorted(gone))
-            if at_once:
-                self._hand(request, cursor, records)
-            else:
-                self._keep(cursor, records)
-
-        cursor.busy = True
-        try:
-            self._reading.records_at(cursor.partition, offsets, arrived)
-        except Corrupt as damage:
-            cursor.busy = False
-            self._pass_over_again(cursor, offsets, damage)
-        at_once = False
-
     def _hand(self, request: Receive, cursor: Cursor, records: list[Record]) -> None:
         records = self.screening.again(cursor, records)
         if records:
@@ -364,74 +276,6 @@ class Receiving:
             request.got += [(number, record, counts[record[0]].count) for record in records]
             if not request.in_flight:
                 self._groups.acknowledge(cursor.group, number, [record[0] for record in records])
-
-    def _keep(self, cursor: Cursor, records: list[Record]) -> None:
-        """Records arrived later than they were asked for: those who wait get them when they are served next."""
-        cursor.again = {offset: each for offset, each in cursor.again.items() if offset in cursor.unacknowledged}
-        cursor.again.update((record[0], record) for record in records)
-        for record in records:
-            cursor.make_ready(record[0])
-        self._groups.hot[cursor.group] = None
-
-    def _read_ahead(self, cursor: Cursor, request: Receive) -> bool:
-        """Decodes the next records of a cursor. Returns whether they are there already."""
-        if not self.screening.may_read(cursor.group):
-            return False
-        wanted = request.most - len(request.got)
-        bytes_max = max(min(wanted * _READ_BYTES_PER_MESSAGE, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
-        cursor.busy = True
-        lane, offset = cursor.lane, cursor.position
-
-        def arrived(records: list[Record], next_offset: int) -> None:
-            cursor.busy = False
-            if not self._groups.has(cursor.group):
-                return
-            self._groups.hot[cursor.group] = None
-            if cursor.lane != lane or cursor.position != offset:
-                return  # the group was moved meanwhile
-            if records:
-                records.reverse()
-                cursor.ahead = records
-                cursor.plain = is_plain(cursor, records)
-            elif next_offset > offset:
-                self._groups.pass_over(cursor, next_offset)
-
-        try:
-            lanes = None if cursor.partition.lanes is None else cursor.ranked
-            if lanes is None:
-                self._reading.records(cursor.partition, offset, bytes_max, arrived)
-            else:
-                read_lane(self._reading, cursor, lanes, wanted, bytes_max, arrived)
-        except Corrupt as damage:
-            cursor.busy = False
-            self._pass_over(cursor, request, damage)
-        return not cursor.busy
-
-    def look_ahead(self, cursor: Cursor) -> bool:
-        """Whether the next records of a cursor are decoded, if need be now."""
-        if not cursor.ahead and cursor.has_fresh:
-            self._read_ahead(cursor, Receive(cursor.group, "", 1, lambda got: None, None))
-        return bool(cursor.ahead)
-
-    def _pass_over(self, cursor: Cursor, request: Receive, damage: Corrupt) -> None:
-        """Goes on after damaged messages, once that was told loudly."""
-        if damage.resume_offset is None or damage.resume_offset <= cursor.position:
-            raise damage
-        self.screening.passed_batch()
-        self.on_damage(cursor, damage)
-        self._groups.pass_over(cursor, damage.resume_offset)
-
-    def _pass_over_again(self, cursor: Cursor, offsets: list[int], damage: Corrupt) -> None:
-        """The same for messages that were handed out before: the readable ones come back later."""
-        self.screening.passed_batch()
-        self.on_damage(cursor, damage)
-        first = damage.offset if damage.offset is not None else offsets[0]
-        resume_offset = damage.resume_offset if damage.resume_offset is not None else offsets[-1] + 1
-        lost = [offset for offset in offsets if first <= offset < resume_offset] or offsets
-        for offset in offsets:
-            if offset not in lost:
-                cursor.make_ready(offset)
-        self._groups.dismiss(cursor.group, cursor.partition.number, lost)
 
     def _hand_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> bool:
         """Hands out fresh messages as the batches that hold them. Returns whether that was all; else the next ones
@@ -444,7 +288,7 @@ class Receiving:
             if not self.screening.may_read(cursor.group):
                 return True
             try:
-                found = self._read_batches(request, whole, cursor)
+                found = self._supply.read_batches(cursor, whole, request.most - len(request.got))
                 if found is None:
                     return True
                 if may_expire(cursor, found[1]):
@@ -453,7 +297,7 @@ class Receiving:
                 part = part_of(data, offset, next_offset, request.most - len(request.got), whole.strict)
             except Corrupt as damage:
                 cursor.busy = False
-                self._pass_over(cursor, request, damage)
+                self._supply.pass_over(cursor, damage)
                 continue
             if not part.offsets:
                 self._groups.pass_over(cursor, part.next_offset)
@@ -467,29 +311,9 @@ class Receiving:
             request.most -= len(part.offsets)
         return True
 
-    def _read_batches(self, request: Receive, whole: Whole, cursor: Cursor) -> tuple[int, bytes, int] | None:
-        """The next batches of a cursor: (offset asked for, batches, next offset). None if they come later."""
-        offset, number = cursor.next, cursor.partition.number
-        found = whole.read.pop(number, None)
-        if found is not None and found[0] == offset:
-            return found
-        wanted = (request.most - len(request.got)) * _READ_BYTES_PER_MESSAGE
-        bytes_max = max(min(wanted, whole.bytes_left, RECEIVE_BYTES_MAX), _READ_BYTES_MIN)
-        cursor.busy, at_once = True, True
-
-        def arrived(data: bytes, next_offset: int) -> None:
-            cursor.busy = False
-            whole.read[number] = (offset, data, next_offset)
-            if not at_once and self._groups.has(cursor.group):
-                self._groups.hot[cursor.group] = None
-
-        fetch(self._reading, cursor.partition, offset, bytes_max, arrived)
-        at_once = False
-        return whole.read.pop(number, None)
-
     def _hand_fresh(self, request: Receive, cursor: Cursor, pick: Pick | None) -> None:
         ahead = cursor.ahead
-        most = request.most - len(request.got) if pick is None else _most(request, pick)
+        most = request.most - len(request.got) if pick is None else request.most_of(pick)
         if not ahead:
             return
         if len(ahead) <= most:

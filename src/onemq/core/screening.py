@@ -6,8 +6,9 @@ waiting. What is left is for the next turn.
 
 from onemq import limits
 from onemq.core.admission import EXPIRED, Admission, Verdict
+from onemq.core.cursor import Cursor
 from onemq.core.expiry import is_expired, may_expire
-from onemq.core.group import Cursor, Group, GroupConfig
+from onemq.core.group import Group, GroupConfig
 from onemq.core.groups import Groups
 from onemq.core.stage import Stage
 from onemq.message import Record

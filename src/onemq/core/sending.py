@@ -14,23 +14,18 @@ from onemq.core.producers import Producers
 from onemq.core.stage import Stage
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
-from onemq.log.records import (
+from onemq.log.batch import (
     COMPRESSION_MASK,
     FOREIGN_EPOCH,
-    NO_HEADERS,
-    UNREADABLE,
-    BatchBuilder,
     BatchHeader,
     Buffer,
     check_ready_made,
-    decode,
-    decode_strictly,
-    encode_headers,
     placed_foreign,
     read_header,
     stamped,
-    with_header,
 )
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, UNREADABLE, decode, decode_strictly, encode_headers, with_header
 from onemq.message import PRIORITY_DEFAULT, STREAM_ID, Record
 
 ProducerSequence = tuple[int, int, int]

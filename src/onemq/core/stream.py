@@ -9,7 +9,8 @@ by bisection, among the messages that were not deleted.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.core.reading import Reading
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
 from onemq.core.unreadable import Unreadable

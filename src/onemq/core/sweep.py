@@ -4,10 +4,10 @@ A message that expires becomes a dead letter where its topic wants that, also if
 looks at the next messages of each group. And the keys that groups remember are forgotten when their time is up.
 """
 
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from onemq.core.groups import Groups
-from onemq.core.receiving import Receiving
-from onemq.core.stage import Stage
+from onemq.core.screening import Screening
+from onemq.core.supply import Supply
 from onemq.core.topics import Topics
 from onemq.limits import EXPIRED_PER_ROUND_MAX
 
@@ -15,11 +15,11 @@ from onemq.limits import EXPIRED_PER_ROUND_MAX
 class Sweep:
     """Rounds of the housekeeping."""
 
-    def __init__(self, stage: Stage, topics: Topics, groups: Groups, receiving: Receiving) -> None:
-        self._stage = stage
+    def __init__(self, topics: Topics, groups: Groups, supply: Supply, screening: Screening) -> None:
         self._topics = topics
         self._groups = groups
-        self._receiving = receiving
+        self._supply = supply
+        self._screening = screening
 
     def bury_expired(self, now_ms: int) -> None:
         """Makes dead letters of expired messages at the heads of groups."""
@@ -39,8 +39,8 @@ class Sweep:
 
     def _bury_head(self, cursor: Cursor, most: int) -> int:
         buried = 0
-        while buried < most and cursor.has_fresh and self._receiving.look_ahead(cursor):
-            found = self._receiving.screening.bury_expired(cursor, most - buried)
+        while buried < most and cursor.has_fresh and self._supply.look_ahead(cursor):
+            found = self._screening.bury_expired(cursor, most - buried)
             buried += found
             if not found:
                 break

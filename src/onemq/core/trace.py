@@ -12,8 +12,10 @@ from functools import partial
 
 import msgspec
 
+from onemq.core.cursor import Cursor
 from onemq.core.deadletters import DeadLetters, death_of
-from onemq.core.group import BURYING, GIVEN_UP, READY, Attempt, Cursor, Group
+from onemq.core.delivery import BURYING, GIVEN_UP, READY, Attempt
+from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading

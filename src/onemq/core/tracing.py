@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from onemq.core.cursor import Cursor
 from onemq.core.entries import (
     ACKNOWLEDGE,
     CLAIM,
@@ -33,7 +34,7 @@ from onemq.core.entries import (
     offsets_of,
     runs_of,
 )
-from onemq.core.group import Cursor, Group
+from onemq.core.group import Group
 from onemq.core.group_table import held_by
 from onemq.core.groups import Groups
 from onemq.core.partition import Partition

@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.errors import InvalidArgument, TransactionTooLarge
+from onemq.limits import RECEIVE_BYTES_MAX, STAGED_BYTES_MAX, TRANSACTION_MESSAGES_MAX
+from onemq.message import PRODUCER_GROUP, TRANSACTION, Headers
 
 OWNED = "\u00a0"
 """Parts the name of an owner from what follows it in the names of its transactions. It is not printable, so that nobody
@@ -44,6 +46,20 @@ class Transaction:
         """Until when it waits for somebody who could be asked, while nobody can."""
         self.moving = False
         """Whether its messages are being read."""
+
+    def check_one_more(self) -> None:
+        """Raises if it cannot have one more message."""
+        if self.batches:
+            raise InvalidArgument(f"transaction {self.name!r} has whole batches: single messages need another one")
+        if self.messages >= TRANSACTION_MESSAGES_MAX:
+            raise TransactionTooLarge(f"transaction {self.name!r} has {self.messages} messages, as many as it can have")
+
+    def check_batch_more(self, size: int) -> None:
+        """Raises if it cannot have one more batch of so many bytes."""
+        if not self.batches:
+            raise InvalidArgument(f"transaction {self.name!r} has single messages: whole batches need another one")
+        if self.bytes + size > STAGED_BYTES_MAX:
+            raise TransactionTooLarge(f"the batches of a transaction can have {STAGED_BYTES_MAX} bytes together")
 
     def add(self, offset: int, size: int) -> None:
         """It has one more message."""
@@ -136,3 +152,8 @@ class OpenTransaction(NamedTuple):
     next_ms: int
     """When somebody is asked next, if somebody is there."""
     committing: bool
+
+
+def named(name: str, group: str) -> Headers:
+    """The headers of a half message that tell its transaction."""
+    return (TRANSACTION, name.encode()), (PRODUCER_GROUP, group.encode())

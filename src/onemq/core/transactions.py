@@ -6,7 +6,12 @@ from typing import Any
 from onemq.core.stage import Stage
 from onemq.core.transaction import OWNED, Ended, OpenTransaction, Transaction
 from onemq.errors import InvalidArgument, NotFound, TransactionEnded, TransactionTooLarge
-from onemq.limits import TRANSACTIONS_ENDED_MAX, TRANSACTIONS_ENDED_MS, TRANSACTIONS_OPEN_MAX
+from onemq.limits import (
+    TRANSACTION_UNHEARD_MS_MAX,
+    TRANSACTIONS_ENDED_MAX,
+    TRANSACTIONS_ENDED_MS,
+    TRANSACTIONS_OPEN_MAX,
+)
 from onemq.message import check_name
 
 
@@ -59,6 +64,15 @@ class Transactions:
         if known.group != group:
             raise InvalidArgument(f"transaction {known.name!r} is of producer group {known.group!r}, not {group!r}")
         return known
+
+    def for_producer(self, name: str | None, group: str, check_after_ms: int) -> Transaction | None:
+        """The same for producers that have no transactions of their own."""
+        check_name("producer group", group)
+        if not 0 <= check_after_ms <= TRANSACTION_UNHEARD_MS_MAX:
+            raise InvalidArgument(f"check_after_ms must be 0 to {TRANSACTION_UNHEARD_MS_MAX}, not {check_after_ms}")
+        if name is not None:
+            self.check_free([name])
+        return self.for_more(name, group)
 
     def fresh_name(self, wish: str) -> str:
         """A name that nobody chose."""

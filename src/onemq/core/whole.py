@@ -8,12 +8,14 @@ times.
 
 from typing import NamedTuple
 
+from onemq.core.cursor import Cursor
 from onemq.core.entries import runs_of
 from onemq.core.expiry import EXPIRES_MARK
-from onemq.core.group import Cursor
 from onemq.core.reading import decode_batch
 from onemq.errors import Corrupt
-from onemq.log.records import COMPRESSION_MASK, NO_HEADERS, BatchBuilder, encode_headers, walk
+from onemq.log.batch import COMPRESSION_MASK, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import Record
 
 Run = tuple[int, int, int]

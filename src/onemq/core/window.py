@@ -4,7 +4,9 @@ Who sends a message again under the same name gets the id of the first one. Each
 own; so many are kept of each, for so long.
 """
 
-from onemq.core.stream_ids import NUMBER_BITS
+from typing import Any
+
+from onemq.core.stream_ids import NUMBER_BITS, pack_id, unpack_id
 
 DURATION_MS = 100_000
 NAMES_MAX = 100
@@ -55,6 +57,17 @@ class Window:
                 del names[name]
             if not names:
                 del self.producers[producer]
+
+    def dump(self) -> list[object]:
+        """For the snapshot."""
+        names = [[producer, list(ids), list(map(pack_id, ids.values()))] for producer, ids in self.producers.items()]
+        return [self.duration_ms, self.names_max, self.added, self.duplicates, names]
+
+    def load(self, state: Any) -> None:
+        """The reverse of `dump`."""
+        self.duration_ms, self.names_max, self.added, self.duplicates, producers = state
+        for producer, names, ids in producers:
+            self.producers[producer] = dict(zip(names, map(unpack_id, ids), strict=True))
 
     def _is_over(self, id: int, now_ms: int) -> bool:
         return (id >> NUMBER_BITS) + self.duration_ms <= now_ms

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from onemq.errors import ReadOnly
 from onemq.log import distrust
+from onemq.log.batch import BatchHeader
 from onemq.log.cleaning import CleanedSegment, KeepRecord, last_by_key, rewrite
 from onemq.log.commit import Background, run
 from onemq.log.disk import Disk, File
-from onemq.log.records import BatchHeader
-from onemq.log.segment import Scanned, Segment, scan_file
+from onemq.log.scan import Scanned, scan_file
+from onemq.log.segment import Segment
 
 Choose = Callable[[], KeepRecord]
 """Called in the background: finds out which records stay."""

@@ -11,18 +11,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from onemq.errors import OneMQError
+from onemq.log.batch import COMPRESSION_MASK, TRANSACTIONAL, BatchHeader
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk, File
 from onemq.log.engine import Keep
-from onemq.log.records import (
-    COMPRESSION_MASK,
-    TRANSACTIONAL,
-    UNREADABLE,
-    BatchBuilder,
-    BatchHeader,
-    decode_strictly,
-    encode_headers,
-)  # fmt: skip
-from onemq.log.segment import Segment, scan_file
+from onemq.log.records import UNREADABLE, decode_strictly, encode_headers  # fmt: skip
+from onemq.log.scan import scan_file
+from onemq.log.segment import Segment
 from onemq.message import Record
 
 _WRITE_BYTES = 1 << 20

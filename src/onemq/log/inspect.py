@@ -12,15 +12,16 @@ from struct import iter_unpack
 
 from onemq.errors import Corrupt, FolderError, InvalidArgument, OneMQError
 from onemq.log import journal, sets, snapshot
+from onemq.log.batch import COMPRESSION_MASK, BatchHeader, read_header
 from onemq.log.disk import Disk
 from onemq.log.engine import TopicPlace
 from onemq.log.folder import FORMAT_FILE
 from onemq.log.index import CHUNK, ROW
 from onemq.log.index import parse as parse_index
 from onemq.log.journal import JournalEntry, JournalFile
-from onemq.log.records import COMPRESSION_MASK, BatchHeader, decode, read_header
+from onemq.log.records import decode
 from onemq.log.salvage import first_unsound, next_sound
-from onemq.log.segment import OFFSET_MAX, scan_file
+from onemq.log.scan import OFFSET_MAX, scan_file
 
 Item = dict[str, object]
 

@@ -7,10 +7,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from onemq.errors import NotFound, OffsetOutOfRange, OneMQError
+from onemq.log.batch import read_header
 from onemq.log.cleaning import KeepRecord, by_offset, last_by_key, thin
 from onemq.log.engine import Done, Keep, Replay, WriteSet
 from onemq.log.index import NO_TIME
-from onemq.log.records import first_since, read_header
+from onemq.log.records import first_since
 
 
 class MemoryPartition:

@@ -3,10 +3,10 @@
 from bisect import bisect_right
 
 from onemq.errors import OffsetOutOfRange
+from onemq.log.batch import read_extent
 from onemq.log.behind import WriteBehind
 from onemq.log.index import NO_TIME
 from onemq.log.openfiles import OpenFiles
-from onemq.log.records import read_extent
 from onemq.log.segment import Segment
 
 RELATIVE_OFFSET_MAX = (1 << 32) - 1

@@ -1,96 +1,23 @@
-"""Record batches: the one storage format, Kafka's v2, in segments, in memory and on Kafka's wire.
-
-    offset  size  field
-    0       8     base offset                  big-endian throughout
-    8       4     length of what follows this field
-    12      4     partition leader epoch       0; -1: sealed by a producer, and stored as it came
-    16      1     magic                        2
-    17      4     CRC-32C of everything from the attributes on
-    21      2     attributes                   bits 0-2 compression, 3 timestamp type, 4 transactional,
-                                               5 control, 14 not persistent (ours; others ignore it)
-    23      4     last offset delta
-    27      8     base timestamp, ms
-    35      8     maximum timestamp, ms
-    43      8     producer id                  -1: none
-    51      2     producer epoch               -1: none
-    53      4     base sequence                -1: none
-    57      4     number of records
-    61      ...   records
+"""The records of a batch.
 
     a record: length, attributes (0), timestamp delta, offset delta, key length (-1: none), key,
     value length (-1: none), value, number of headers, headers (name length, name, value length, value);
     all lengths, deltas and counts are zigzag varints.
 
 A record is a plain tuple here and not an object: decoding is paid once per message.
-The base offset and the epoch lie before the CRC'd part, so a ready-made batch is placed by
-rewriting its first eight bytes only.
 """
 
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat
 from operator import lt
-from struct import Struct
-from typing import NamedTuple
-
-from crc32c import crc32c
 
 from onemq.errors import Corrupt, InvalidArgument, TooLarge
+from onemq.log.batch import COMPRESSION_MASK, HEADER_BYTES, STAMPED, BatchHeader
 from onemq.log.compression import DECOMPRESSORS
 from onemq.message import Headers, Record
 
-Buffer = bytes | bytearray | memoryview
-
-HEADER = Struct(">qiiBIhiqqqhii")
-HEADER_BYTES = HEADER.size
-LENGTH_PREFIX_BYTES = 12
-MAGIC = 2
-NOT_PERSISTENT = 1 << 14
-COMPRESSION_MASK = 7
-STAMPED = 1 << 3
-"""All records have the time at which the batch was stored, its maximum timestamp (Kafka's LogAppendTime)."""
-TRANSACTIONAL, CONTROL = 1 << 4, 1 << 5
 NO_HEADERS = b"\x00"
-NO_PRODUCER = (-1, -1, -1)
-FOREIGN_EPOCH = -1
-"""In place of the epoch of batches that are stored as their producer sealed them. Kafka's clients take it for none."""
 UNREADABLE = (Corrupt, InvalidArgument, TooLarge)
 """What decoding records raises that a producer made wrong, compressed in an unknown way, or too much."""
-
-_PREFIX = Struct(">qiiBI")
-_CHECKED = Struct(">hiqqqhii")
-CHECKED_AT = 21
-_OFFSET = Struct(">q")
-_PLACE = Struct(">qii")
-_EXTENT = Struct(">q15xiqq")
-
-
-class BatchHeader(NamedTuple):
-    """The 61 bytes in front of a batch's records."""
-
-    base_offset: int
-    length: int
-    leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    base_timestamp_ms: int
-    max_timestamp_ms: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole batch."""
-        return LENGTH_PREFIX_BYTES + self.length
-
-    @property
-    def next_offset(self) -> int:
-        """The offset after the last one that this batch covers."""
-        return self.base_offset + self.last_offset_delta + 1
 
 
 def varint(number: int) -> bytes:
@@ -104,11 +31,9 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = [varint(number) for number in range(16384)]
-_SMALL_END = len(_SMALL)
-# Most records are of the batch's own time and have no key: what such a one has before and after its offset delta.
-_TIMELY = [b"\x00\x00" + delta for delta in _SMALL]
-_KEYLESS = [b"\x01" + size for size in _SMALL]
+SMALL = [varint(number) for number in range(16384)]
+"""The varints of small numbers."""
+SMALL_END = len(SMALL)
 
 
 def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes:
@@ -121,157 +46,13 @@ def encode_headers(headers: list[tuple[bytes, bytes | None]] | Headers) -> bytes
 
 
 def _length(number: int) -> bytes:
-    return _SMALL[number] if number < _SMALL_END else varint(number)
+    return SMALL[number] if number < SMALL_END else varint(number)
 
 
 def with_header(block: bytes, name: bytes, value: bytes) -> bytes:
     """The header block with one more header before the others."""
     count, position = _read_varint(block, 0)
     return b"".join((varint(count + 1), varint(len(name)), name, varint(len(value)), value, block[position:]))
-
-
-class BatchBuilder:
-    """Gathers the messages that one partition gets in one turn and seals them as one batch.
-
-    Adding is paid for by each message of a turn, so it only keeps the fields; sealing encodes all in one loop.
-    """
-
-    __slots__ = ("_records", "base_offset", "base_timestamp_ms", "next_offset")
-
-    def __init__(self, base_offset: int, timestamp_ms: int) -> None:
-        self.base_offset = self.next_offset = base_offset
-        self.base_timestamp_ms = timestamp_ms
-        self._records: list[tuple[int, int, bytes | None, bytes | None, bytes]] = []
-
-    def add(self, timestamp_ms: int, key: bytes | None, value: bytes | None, headers: bytes) -> int:
-        """Adds one record and returns its offset. `headers` comes from `encode_headers`."""
-        offset = self.next_offset
-        self._records.append((offset, timestamp_ms, key, value, headers))
-        self.next_offset = offset + 1
-        return offset
-
-    def add_alike(self, timestamp_ms: int, values: Sequence[bytes], headers: bytes) -> int:
-        """Adds records that differ in their values only and returns the first one's offset."""
-        first = self.next_offset
-        self.next_offset = first + len(values)
-        offsets = range(first, self.next_offset)
-        self._records += zip(offsets, repeat(timestamp_ms), repeat(None), values, repeat(headers), strict=False)
-        return first
-
-    def skip_to(self, offset: int) -> None:
-        """The next record gets this offset; cleaning leaves gaps that way."""
-        self.next_offset = offset
-
-    def seal(
-        self,
-        attributes: int = 0,
-        epoch: int = 0,
-        last_delta: int | None = None,
-        producer: tuple[int, int, int] = NO_PRODUCER,
-        latest_ms: int | None = None,
-    ) -> bytes:
-        """The finished batch. `last_delta` is given where offsets are missing at its end, `latest_ms` where its maximum
-        timestamp may be that of a record that is not in it; `producer` is (id, epoch, base sequence) of an idempotent
-        one."""
-        base_offset, base_timestamp_ms = self.base_offset, self.base_timestamp_ms
-        max_timestamp_ms = base_timestamp_ms if latest_ms is None else latest_ms
-        parts = [b""]
-        for offset, timestamp_ms, key, value, headers in self._records:
-            delta = offset - base_offset
-            if timestamp_ms == base_timestamp_ms and delta < _SMALL_END:
-                head = _TIMELY[delta]
-            else:
-                head = b"\x00" + varint(timestamp_ms - base_timestamp_ms) + varint(delta)
-                max_timestamp_ms = max(max_timestamp_ms, timestamp_ms)
-            size = 0 if value is None else len(value)
-            if key is None and value is not None and size < _SMALL_END:
-                head += _KEYLESS[size]
-            else:
-                head += b"\x01" if key is None else varint(len(key)) + key
-                head += b"\x01" if value is None else varint(size)
-            length = len(head) + size + len(headers)
-            parts += (_SMALL[length] if length < _SMALL_END else varint(length), head, value or b"", headers)
-        if last_delta is None:
-            last_delta = self.next_offset - base_offset - 1
-        parts[0] = _CHECKED.pack(
-            attributes, last_delta, base_timestamp_ms, max_timestamp_ms, *producer, len(self._records)
-        )
-        checked = b"".join(parts)
-        length = CHECKED_AT - LENGTH_PREFIX_BYTES + len(checked)
-        return _PREFIX.pack(base_offset, length, epoch, MAGIC, crc32c(checked)) + checked
-
-
-def read_header(data: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`; there must be 61 bytes."""
-    return BatchHeader._make(HEADER.unpack_from(data, position))
-
-
-def read_extent(data: Buffer, position: int = 0) -> tuple[int, int, int, int]:
-    """(base offset, next offset, base timestamp, maximum timestamp): what placing a batch needs, quickly."""
-    base_offset, last_offset_delta, base_ms, max_ms = _EXTENT.unpack_from(data, position)
-    return base_offset, base_offset + last_offset_delta + 1, base_ms, max_ms
-
-
-def batch_size(data: Buffer, position: int) -> int:
-    """Bytes of the batch at `position`, of which at least the first twelve must be there."""
-    return LENGTH_PREFIX_BYTES + int.from_bytes(data[position + 8 : position + 12], "big")
-
-
-def placed_at(batch: bytes, base_offset: int) -> bytes:
-    """The same batch at another base offset; its checksum stays right."""
-    if batch.startswith(_OFFSET.pack(base_offset)):
-        return batch
-    return _OFFSET.pack(base_offset) + batch[8:]
-
-
-def placed_foreign(batch: Buffer, base_offset: int) -> bytes:
-    """A batch as its producer sealed it, at a base offset, and marked as such; its checksum stays right."""
-    place = _PLACE.pack(base_offset, len(batch) - LENGTH_PREFIX_BYTES, FOREIGN_EPOCH)
-    return b"".join((place, memoryview(batch)[_PLACE.size :]))
-
-
-def is_sound(data: Buffer, position: int, header: BatchHeader) -> bool:
-    """Whether the batch at `position` is whole and matches its checksum."""
-    end = position + header.size
-    if header.magic != MAGIC or header.length < HEADER_BYTES - LENGTH_PREFIX_BYTES or end > len(data):
-        return False
-    return int(crc32c(memoryview(data)[position + CHECKED_AT : end])) == header.crc
-
-
-def walk(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each whole batch in `data`; stops before a cut one. Checks no checksum."""
-    end = len(data)
-    while position + HEADER_BYTES <= end:
-        header = read_header(data, position)
-        after = position + header.size
-        if after > end or header.length < HEADER_BYTES - LENGTH_PREFIX_BYTES:
-            return
-        yield position, header
-        position = after
-
-
-def check_ready_made(batch: Buffer) -> BatchHeader:
-    """The header of a batch that a producer sealed itself, or `Corrupt`/`InvalidArgument`."""
-    if len(batch) < HEADER_BYTES:
-        raise Corrupt("the batch is shorter than a batch header")
-    header = read_header(batch)
-    if header.magic != MAGIC:
-        raise InvalidArgument(f"message format {header.magic} is not supported, only 2")
-    if header.size != len(batch):
-        raise Corrupt("the batch header does not fit the batch")
-    if not is_sound(batch, 0, header):
-        raise Corrupt("the batch does not match its checksum")
-    if header.record_count < 1 or header.last_offset_delta < header.record_count - 1:
-        raise InvalidArgument("the batch header does not fit the batch")
-    return header
-
-
-def stamped(batch: Buffer, header: BatchHeader, now_ms: int) -> bytes:
-    """The batch as of now: its records have this time, whatever their producer wrote. Its producer, epoch and
-    sequence are those of the header that is given."""
-    attributes = header.attributes | STAMPED
-    checked = _CHECKED.pack(attributes, header.last_offset_delta, now_ms, now_ms, *header[9:]) + batch[HEADER_BYTES:]
-    return _PREFIX.pack(header.base_offset, header.length, 0, MAGIC, crc32c(checked)) + checked
 
 
 def decode(data: bytes, position: int, header: BatchHeader) -> list[Record]:
@@ -482,13 +263,13 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         position = end
         # Messages of one kind mostly have the same size: then a record differs from the one before it in its
         # offset and its value only.
-        start_to_value = len(lead) + len(_SMALL[delta] if delta < _SMALL_END else b"") + len(middle)
+        start_to_value = len(lead) + len(SMALL[delta] if delta < SMALL_END else b"") + len(middle)
         same_until = 64 if delta < 64 else 8192 if delta < 8192 else 0  # an offset of another size shifts the rest
         delta += 1
         while left and delta < same_until and value is not None:
             first = position + start_to_value
             after = first + value_size
-            if not (data.startswith(lead + _SMALL[delta] + middle, position) and data.startswith(tail, after)):
+            if not (data.startswith(lead + SMALL[delta] + middle, position) and data.startswith(tail, after)):
                 break
             records.append((base_offset + delta, timestamp, key, data[first:after], headers))
             position = after + len(tail)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from onemq.errors import Corrupt, FolderError
 from onemq.log import distrust, sets, snapshot
+from onemq.log.batch import BatchHeader, is_sound, read_header
 from onemq.log.disk import Disk, write_whole
 from onemq.log.engine import TopicPlace
 from onemq.log.journal import JournalFile
 from onemq.log.journal import list_files as list_journals
 from onemq.log.journal import path_of as journal_path
 from onemq.log.partition import Partition
-from onemq.log.records import BatchHeader, is_sound, read_header
 from onemq.log.segment import Segment
 from onemq.log.sets import Row, StoredSet
 from onemq.log.snapshot import Snapshot

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from onemq.errors import FolderError
 from onemq.log import journal, snapshot
+from onemq.log.batch import HEADER_BYTES
 from onemq.log.disk import Disk
 from onemq.log.journal import Journal, JournalFile
 from onemq.log.overlay import Overlay
-from onemq.log.records import HEADER_BYTES
 from onemq.log.recovery import newest_snapshot
 from onemq.log.salvage import first_unsound
-from onemq.log.segment import OFFSET_MAX, Segment
+from onemq.log.scan import OFFSET_MAX
+from onemq.log.segment import Segment
 from onemq.log.survey import Survey, survey
 from onemq.log.topicfiles import FOLDER as TOPICS_FOLDER
 from onemq.log.topicfiles import is_segment_file, is_topic_folder

@@ -5,8 +5,8 @@ of offsets counts: of two batches that overlap, the first is wrong if it could e
 Everything here reads slowly and carefully; nothing of it runs while data is sound.
 """
 
+from onemq.log.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, is_sound, read_header
 from onemq.log.disk import Readable
-from onemq.log.records import HEADER_BYTES, LENGTH_PREFIX_BYTES, MAGIC, BatchHeader, is_sound, read_header
 
 Place = tuple[int, int]
 """(position in the file, the lowest offset that the batch there may have)"""

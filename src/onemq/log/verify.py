@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from onemq.errors import Corrupt, FolderError
 from onemq.log import journal, sets, snapshot
+from onemq.log.batch import BatchHeader
 from onemq.log.disk import Disk
 from onemq.log.index import CHUNK, NO_TIME, ROW
 from onemq.log.index import parse as parse_index
 from onemq.log.journal import JournalFile
-from onemq.log.records import BatchHeader
 from onemq.log.salvage import Place, first_unsound, next_sound
-from onemq.log.segment import Segment, scan_file
+from onemq.log.scan import scan_file
+from onemq.log.segment import Segment
 from onemq.log.survey import Survey, check_data_folder, survey
 from onemq.log.topicfiles import FOLDER as TOPICS_FOLDER
 from onemq.log.topicfiles import is_segment_file, is_topic_folder

@@ -8,7 +8,8 @@ from typing import Any
 import cramjam
 import pytest
 
-from onemq.log.records import HEADER_BYTES, BatchBuilder
+from onemq.log.batch import HEADER_BYTES
+from onemq.log.batch_builder import BatchBuilder
 from onemq.protocols.kafka.codec import decode
 from onemq.protocols.kafka.schemas.fetch import FetchResponse
 from tests.apache_kafka import ApacheKafka, missing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onemq.log.records import TRANSACTIONAL
+from onemq.log.batch import TRANSACTIONAL
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic

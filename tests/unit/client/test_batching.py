@@ -11,7 +11,7 @@ from onemq.client.batching import Batching
 from onemq.client.connection import Answer, Word, packed
 from onemq.client.receipt import Pending
 from onemq.errors import Disconnected, TimedOut, TooLarge
-from onemq.log.records import BatchHeader, check_ready_made
+from onemq.log.batch import BatchHeader, check_ready_made
 
 
 class FakeConnection:

@@ -1,7 +1,7 @@
 """Lanes: the sequence numbers of idempotent batches, whatever becomes of them."""
 
 from onemq.client.lane import Batch, Identity, Lane
-from onemq.log.records import check_ready_made
+from onemq.log.batch import check_ready_made
 
 
 def lane_with(*sizes: int) -> Lane:

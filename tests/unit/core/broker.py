@@ -13,16 +13,17 @@ import pytest
 from onemq.core.core import Core
 from onemq.core.deadletters import Death, death_of
 from onemq.core.group import Group
-from onemq.core.receiving import Handed, Receive
+from onemq.core.receive import Handed, Receive
 from onemq.core.redelivery import Redelivery
 from onemq.core.start import FIRST, Start
 from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import OneMQError
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk
 from onemq.log.engine import Log
 from onemq.log.local import LocalLog
 from onemq.log.memory import MemoryLog
-from onemq.log.records import BatchBuilder, encode_headers
+from onemq.log.records import encode_headers
 from onemq.message import Record
 from tests.sim.disk import SimDisk
 from tests.sim.fingerprint import fingerprint, first_difference, records_of
@@ -33,6 +34,14 @@ MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 MEMBER = "m"
+
+
+def in_flight(group: Group, number: int = 0) -> dict[int, tuple[str | None, int]]:
+    """offset -> (member, how often)"""
+    return {
+        offset: (each.member.name if each.member else None, each.count)
+        for offset, each in sorted(group.cursors[number].unacknowledged.items())
+    }
 
 
 class Broker:

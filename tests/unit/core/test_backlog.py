@@ -3,7 +3,7 @@
 from random import Random
 
 from onemq.core.backlog import backlog
-from onemq.core.group import Cursor
+from onemq.core.cursor import Cursor
 from tests.unit.core.broker import Broker
 
 

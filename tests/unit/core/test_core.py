@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from onemq.core.core import STATE_VERSION, Core
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST
 from onemq.errors import DiskFull, FolderError, NotFound, OneMQError, ReadOnly
@@ -55,7 +55,7 @@ def busy(broker: Broker) -> Broker:
     broker.receive(other, most=7)
     with broker.turn() as core:
         core.groups.reject(other, 0, 0, "not wanted")
-        core.groups.claim(reader, 1, range(10), "claimer")
+        core.claims.claim(reader, 1, range(10), "claimer")
         core.topics.delete("gone")
         core.topics.alter("stream", partitions=4)
     for delay_ms in (SECOND_MS, HOUR_MS, 40 * DAY_MS):
@@ -401,7 +401,7 @@ def test_after_a_failed_sync_reads_go_on_and_every_change_is_refused(local: Brok
         lambda: core.groups.fail(group, 0, [3], "it broke"),
         lambda: core.groups.give_back(group, 0, [3]),
         lambda: core.groups.reject(group, 0, 3, "bad"),
-        lambda: core.groups.claim(group, 0, [3], "new"),
+        lambda: core.claims.claim(group, 0, [3], "new"),
         lambda: core.receiving.receive(group, "m", 1, lambda handed: None),
         lambda: core.schedule.cancel(1),
         lambda: core.schedule.move(1, local.now_ms),

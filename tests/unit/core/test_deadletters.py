@@ -142,8 +142,8 @@ def test_claims_count_and_the_one_too_many_makes_a_dead_letter(broker: Broker) -
     group = one_message(broker, Immediate(2))
     broker.receive(group, "a")
     with broker.turn() as core:
-        assert core.groups.claim(group, 0, [0], "b") == [0]
-        assert core.groups.claim(group, 0, [0], "c") == []
+        assert core.claims.claim(group, 0, [0], "b") == [0]
+        assert core.claims.claim(group, 0, [0], "c") == []
     (death,) = broker.deaths()
     assert death is not None
     assert (death.deliveries, death.reason) == (2, "claimed from 'b', but handed out as often as allowed")

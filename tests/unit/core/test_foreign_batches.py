@@ -6,7 +6,9 @@ import pytest
 
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import NUMBER_BITS, id_of
-from onemq.log.records import BatchBuilder, encode_headers, walk
+from onemq.log.batch import walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import EXPIRES, STREAM_ID, Headers
 from tests.unit.core.broker import NOW_MS, Answers, Broker, sealed, simulated
 
@@ -92,7 +94,7 @@ def test_ids_stay_when_what_gave_them_their_time_is_trimmed(broker: Broker) -> N
         send(broker, sealed_at(*[NOW_MS - 50] * 20))
     before = ids(broker)
     with broker.turn() as core:
-        core.streams.trim(stream_of(broker), 400)
+        core.removing.trim(stream_of(broker), 400)
     assert ids(broker) == {offset: id for offset, id in before.items() if offset >= 400}
 
 
@@ -104,7 +106,7 @@ def test_ids_stay_over_a_restart(how: str) -> None:
     for _ in range(30):
         send(broker, sealed_at(*[NOW_MS - 50] * 20))
     with broker.turn() as core:
-        core.streams.trim(stream_of(broker), 400)
+        core.removing.trim(stream_of(broker), 400)
     before = ids(broker)
     broker.restart(how)
     assert ids(broker) == before
@@ -207,11 +209,11 @@ def _random_step(random: Random, broker: Broker) -> None:
                 core.streams.add(stream, b"x", (), stream.last_id + random.randint(1, 3 << NUMBER_BITS))
         case 8:
             with broker.turn() as core:
-                core.streams.trim(stream, random.randint(stream.partition.start, stream.partition.end))
+                core.removing.trim(stream, random.randint(stream.partition.start, stream.partition.end))
         case 9:
             with broker.turn() as core:
                 end = stream.partition.end
-                core.streams.delete(stream, random.sample(range(end + 1), min(end, 3)))
+                core.removing.delete(stream, random.sample(range(end + 1), min(end, 3)))
         case 10:
             with broker.turn():
                 send_in_turn(broker, random)

@@ -1,4 +1,4 @@
-"""Groups: positions, members, acknowledgements, claims, seeks, and groups that go."""
+"""Groups: members, failures, leases, seeks, settings, and groups that go."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from onemq.core.start import FIRST, LAST
 from onemq.errors import InvalidArgument, NotFound
 from onemq.limits import HISTORY_MAX, NAME_BYTES_MAX, REASON_CHARACTERS_MAX
 from onemq.units import DURATION_MS_MAX
-from tests.unit.core.broker import DAY_MS, MINUTE_MS, NOW_MS, SECOND_MS, Answers, Broker, state
+from tests.unit.core.broker import DAY_MS, MINUTE_MS, NOW_MS, SECOND_MS, Answers, Broker, in_flight, state
 
 
 @pytest.fixture
@@ -19,76 +19,7 @@ def group(broker: Broker) -> Group:
     return broker.group()
 
 
-def in_flight(group: Group, number: int = 0) -> dict[int, tuple[str | None, int]]:
-    """offset -> (member, how often)"""
-    return {
-        offset: (each.member.name if each.member else None, each.count)
-        for offset, each in sorted(group.cursors[number].unacknowledged.items())
-    }
-
-
-# The position
-
-
-def test_what_is_handed_out_is_in_flight_until_it_is_acknowledged(broker: Broker, group: Group) -> None:
-    """C9"""
-    assert broker.bodies(group, most=2) == [b"0", b"1"]
-    assert in_flight(group) == {0: ("m", 1), 1: ("m", 1)}
-    assert broker.acknowledge(group, 0) == 1
-    assert in_flight(group) == {1: ("m", 1)}
-    assert broker.bodies(group) == [b"2", b"3", b"4", b"5"]
-    assert broker.bodies(group) == []
-
-
-def test_the_low_mark_follows_the_lowest_message_that_is_not_acknowledged(broker: Broker, group: Group) -> None:
-    cursor = group.cursors[0]
-    broker.receive(group, most=5)
-    assert cursor.low == 0
-    for acknowledged, low in (([1], 0), ([0], 2), ([4, 3], 2), ([2], 5)):
-        broker.acknowledge(group, *acknowledged)
-        assert cursor.low == low
-    broker.receive(group)
-    assert cursor.low == 5
-    broker.acknowledge(group, 5)
-    assert cursor.low == cursor.next == 6
-
-
-def test_messages_can_be_acknowledged_in_any_order(broker: Broker, group: Group) -> None:
-    """C9"""
-    broker.receive(group)
-    for offset in (5, 0, 3, 1, 4, 2):
-        assert broker.acknowledge(group, offset) == 1
-    assert (group.lag, group.cursors[0].low) == (0, 6)
-
-
-def test_only_what_was_not_acknowledged_before_counts(broker: Broker, group: Group) -> None:
-    broker.receive(group, most=3)
-    assert broker.acknowledge(group) == 0
-    assert broker.acknowledge(group, 1, 1, 4, 99, -1) == 1
-    assert broker.acknowledge(group, 1, 2) == 1
-    assert broker.acknowledge(group, 1) == 0
-
-
-def test_lag_is_what_is_not_acknowledged(broker: Broker, group: Group) -> None:
-    """C15"""
-    assert group.lag == 6
-    broker.receive(group, most=4)
-    assert group.lag == 6
-    broker.acknowledge(group, 1, 2)
-    assert group.lag == 4
-    broker.send(b"6")
-    assert group.lag == 5
-    broker.fail(group, 0, delay_ms=SECOND_MS)
-    assert group.lag == 5
-
-
-def test_lag_is_counted_over_all_partitions(broker: Broker) -> None:
-    """C15"""
-    broker.topic("t", 3)
-    broker.send(*[b"x"] * 7)
-    group = broker.group()
-    assert group.lag == 7
-    assert [cursor.lag for cursor in group.cursors] == [3, 2, 2]
+# What is refused
 
 
 def test_a_partition_that_is_not_there_is_refused_by_every_call(broker: Broker, group: Group) -> None:
@@ -100,7 +31,7 @@ def test_a_partition_that_is_not_there_is_refused_by_every_call(broker: Broker, 
                 lambda number=number: core.groups.fail(group, number, [0], ""),
                 lambda number=number: core.groups.give_back(group, number, [0]),
                 lambda number=number: core.groups.reject(group, number, 0, ""),
-                lambda number=number: core.groups.claim(group, number, [0], "m"),
+                lambda number=number: core.claims.claim(group, number, [0], "m"),
                 lambda number=number: core.groups.seek(group, number, 0),
                 lambda number=number: core.receiving.receive(group, "m", 1, lambda handed: None, number=number),
             ):
@@ -350,7 +281,7 @@ def test_a_lease_begins_anew_with_each_delivery(broker: Broker) -> None:
     broker.receive(group, "a")
     broker.pass_ms(4_000)
     with broker.turn() as core:
-        core.groups.claim(group, 0, [0], "b")
+        core.claims.claim(group, 0, [0], "b")
     broker.pass_ms(4_999)
     assert in_flight(group) == {0: ("b", 2)}
     broker.pass_ms(1)
@@ -374,69 +305,6 @@ def test_the_deadline_of_a_lease_survives_a_restart(local: Broker) -> None:
     assert in_flight(group) == {0: ("a", 1)}
     local.pass_ms(1_000)
     assert in_flight(group) == {0: (None, 1)}
-
-
-# Claims (C13)
-
-
-def test_a_claim_takes_deliveries_that_were_idle_for_long_enough(broker: Broker, group: Group) -> None:
-    """C13"""
-    broker.receive(group, "a", most=2)
-    broker.now_ms += 500
-    broker.receive(group, "a", most=1)
-    broker.now_ms += 500
-    with broker.turn() as core:
-        assert core.groups.claim(group, 0, range(10), "b", idle_ms_min=1_000) == [0, 1]
-    assert in_flight(group) == {0: ("b", 2), 1: ("b", 2), 2: ("a", 1)}
-    with broker.turn() as core:
-        assert core.groups.claim(group, 0, [0], "c", idle_ms_min=1) == []
-        core.groups.leave(group, "a")
-    assert in_flight(group)[0] == ("b", 2)
-
-
-def test_a_claim_may_leave_the_count_as_it_is(broker: Broker, group: Group) -> None:
-    """C13: XCLAIM JUSTID"""
-    broker.receive(group, "a", most=1)
-    with broker.turn() as core:
-        assert core.groups.claim(group, 0, [0], "b", counts=False) == [0]
-    assert in_flight(group) == {0: ("b", 1)}
-
-
-def test_who_claims_becomes_a_member_and_keeps_the_lease_it_had(broker: Broker, group: Group) -> None:
-    """C13"""
-    broker.receive(group, "a", most=2)
-    with broker.turn() as core:
-        core.groups.join(group, "leased", leased=True)
-        core.groups.claim(group, 0, [0], "leased")
-        core.groups.claim(group, 0, [1], "new")
-    assert {name: member.leased for name, member in group.members.items()} == {"a": False, "leased": True, "new": False}
-
-
-def test_a_claim_of_what_nobody_can_have_claims_nothing(broker: Broker, group: Group) -> None:
-    broker.receive(group, "a", most=2)
-    broker.acknowledge(group, 0)
-    with broker.turn() as core:
-        assert core.groups.claim(group, 0, [0, 2, 99], "b") == []
-        with pytest.raises(InvalidArgument, match="member name"):
-            core.groups.claim(group, 0, [1], "")
-    assert "b" not in group.members
-
-
-def test_a_message_that_was_given_back_uncounted_and_claimed_uncounted_can_fail(broker: Broker) -> None:
-    """C13: it counts as handed out once."""
-    broker.topic()
-    broker.send(b"0")
-    group = broker.group(policy=Ladder((SECOND_MS,)))
-    broker.receive(group, "a")
-    with broker.turn() as core:
-        core.groups.give_back(group, 0, [0])
-        core.groups.claim(group, 0, [0], "b", counts=False)
-        core.groups.give_back(group, 0, [0])
-        core.groups.claim(group, 0, [0], "b", counts=False)
-    assert in_flight(group) == {0: ("b", 0)}
-    assert broker.fail(group, 0) == 1
-    broker.pass_ms(SECOND_MS)
-    assert broker.bodies(group) == [b"0"]
 
 
 # Seeking
@@ -641,7 +509,7 @@ def test_a_session_that_still_holds_a_group_that_is_gone_gets_an_error_for_every
             lambda: groups.fail(group, 0, [0], "it broke"),
             lambda: groups.give_back(group, 0, [0]),
             lambda: groups.reject(group, 0, 0, "bad"),
-            lambda: groups.claim(group, 0, [0], "n"),
+            lambda: core.claims.claim(group, 0, [0], "n"),
             lambda: groups.seek(group, 0, 0),
             lambda: groups.join(group, "n", leased=True),
             lambda: groups.leave(group, "m"),

@@ -9,7 +9,9 @@ from crc32c import crc32c
 from onemq.core.marked import may_be_marked
 from onemq.core.whole import Share, Whole
 from onemq.errors import Corrupt, InvalidArgument
-from onemq.log.records import HEADER_BYTES, NO_HEADERS, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import DUE, EXPIRES, ID, PRIORITY
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker, sealed
 

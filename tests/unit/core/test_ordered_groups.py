@@ -137,7 +137,7 @@ def test_those_held_back_cannot_be_claimed(broker: Broker) -> None:
     send(broker, b"a1", b"a2")
     broker.bodies(group)
     with broker.turn() as core:
-        assert core.groups.claim(group, 0, [0, 1], "n") == [0]
+        assert core.claims.claim(group, 0, [0, 1], "n") == [0]
 
 
 @RESTARTS
@@ -302,10 +302,10 @@ def test_a_partition_is_claimed_as_a_whole(broker: Broker) -> None:
     broker.send(b"1", b"2")
     broker.receive(group, "m")
     with broker.turn() as core:
-        assert core.groups.claim(group, 0, [1], "n") == []
-        assert core.groups.claim(group, 0, [0, 1], "n") == [0, 1]
+        assert core.claims.claim(group, 0, [1], "n") == []
+        assert core.claims.claim(group, 0, [0, 1], "n") == [0, 1]
         assert core.groups.give_back(group, 0, [0]) == 1
-        assert core.groups.claim(group, 0, [1], "o") == [], "an earlier one comes first"
+        assert core.claims.claim(group, 0, [1], "o") == [], "an earlier one comes first"
 
 
 def test_an_order_of_partitions_that_comes_later_waits_until_one_member_is_left(broker: Broker) -> None:

@@ -21,7 +21,9 @@ from onemq.errors import (
     TransactionTooLarge,
 )
 from onemq.limits import OWNER_TIMEOUT_MS_MAX, PRODUCER_IDLE_MS_MAX
-from onemq.log.records import HEADER_BYTES, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import DUE, PRIORITY, Headers
 from tests.unit.core.broker import HOUR_MS, NOW_MS, Broker, sealed
 from tests.unit.core.test_marked import gzipped
@@ -352,7 +354,7 @@ def test_others_cannot_end_the_transaction_of_an_owner(two: Broker) -> None:
             with pytest.raises(InvalidArgument, match="transactional producer"):
                 all_call([row.name])
         with pytest.raises(InvalidArgument, match="transactional producer"):
-            halves.stage(row.name, NAME, core.topics.get("t"), 0, sealed(b"x"))
+            halves.batches.stage(row.name, NAME, core.topics.get("t"), 0, sealed(b"x"))
         with pytest.raises(InvalidArgument, match="transactional producer"):
             halves.add(row.name, NAME, core.topics.get("t"), b"x")
         assert halves.rollback_prefix(NAME) == 0
@@ -497,7 +499,7 @@ def test_limits_are_told(two: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
         owner.begin(1)
     with pytest.raises(TransactionTooLarge):
         owner.commit_offsets("g", {0: Place(0)})
-    monkeypatch.setattr("onemq.core.halves.STAGED_BYTES_MAX", 160)
+    monkeypatch.setattr("onemq.core.transaction.STAGED_BYTES_MAX", 160)
     owner.send(b"a")
     with pytest.raises(TransactionTooLarge):
         owner.send(b"b" * 100)

@@ -17,7 +17,8 @@ from onemq.core.start import LAST
 from onemq.core.topics import SCHEDULE_NAME
 from onemq.errors import InvalidArgument, TooLarge
 from onemq.limits import LANE_STREAK_MAX
-from onemq.log.records import BatchBuilder, encode_headers
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import encode_headers
 from onemq.message import DUE, EXPIRES, PRIORITY, header
 from tests.sim.fingerprint import lanes_of
 from tests.unit.core.broker import HOUR_MS, Answers, Broker, in_memory, sealed
@@ -172,7 +173,7 @@ def test_a_message_that_is_gone_is_passed_over(broker: Broker) -> None:
     with broker.turn() as core:
         stream = core.streams.get(b"t")
         assert stream is not None
-        core.streams.delete(stream, [0, 2])
+        core.removing.delete(stream, [0, 2])
     assert broker.bodies(group) == [b"1", b"a"]
     assert group.lag == 2
 

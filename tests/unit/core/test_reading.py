@@ -4,7 +4,7 @@ import pytest
 
 from onemq.core.partition import Partition
 from onemq.errors import OffsetOutOfRange
-from onemq.log.records import walk
+from onemq.log.batch import walk
 from onemq.message import Record
 from tests.unit.core.broker import MINUTE_MS, Broker, sealed
 

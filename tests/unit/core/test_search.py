@@ -15,7 +15,7 @@ from onemq.message import ID, Record, message_id
 from tests.sim.fingerprint import fingerprint
 from tests.sim.search import expected
 from tests.unit.core.broker import HOUR_MS, NOW_MS, SECOND_MS, Broker
-from tests.unit.core.test_receiving import damage
+from tests.unit.core.test_supply import damage
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,9 @@ import pytest
 from onemq.core.placed import TIMER
 from onemq.core.start import FIRST
 from onemq.errors import Corrupt, DiskFull, InvalidArgument, TooLarge
-from onemq.log.records import NOT_PERSISTENT, BatchBuilder, decode, read_header, walk
+from onemq.log.batch import NOT_PERSISTENT, read_header, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import decode
 from tests.sim.fingerprint import records_of
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker, sealed, state
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from onemq.core import commit_units, commits, halves
+from onemq.core import commit_units, commits, staged_batches, transaction
 from onemq.core.commit_units import CommitUnit
 from onemq.core.stream_ids import NUMBER_BITS
 from onemq.core.topics import TopicConfig
 from onemq.core.transaction import StagedBatch
 from onemq.errors import Busy, DiskFull, InvalidArgument, NotFound, OneMQError, TooLarge, TransactionEnded
-from onemq.log.records import walk
+from onemq.log.batch import walk
 from onemq.message import PRIORITY, STREAM_ID, header
 from tests.sim.disk import SimDisk
 from tests.sim.staged import compressed
@@ -28,7 +28,7 @@ def two(broker: Broker) -> Broker:
 
 def stage(broker: Broker, name: str, *bodies: bytes, topic: str = "t", number: int = 0, **more: Any) -> StagedBatch:
     with broker.turn() as core:
-        return core.halves.stage(name, GROUP, core.topics.get(topic), number, sealed(*bodies), **more)
+        return core.halves.batches.stage(name, GROUP, core.topics.get(topic), number, sealed(*bodies), **more)
 
 
 def commit(broker: Broker, *names: str, unit: CommitUnit | None = None) -> int:
@@ -66,7 +66,7 @@ def test_batches_are_seen_when_they_are_committed_and_go_where_they_were_sent(tw
 def test_a_batch_moves_as_it_is_with_the_time_of_its_commit(two: Broker) -> None:
     batch = compressed(sealed(b"a" * 100, b"b" * 100, timestamp_ms=5))
     with two.turn() as core:
-        core.halves.stage("tx", GROUP, core.topics.get("t"), 0, batch)
+        core.halves.batches.stage("tx", GROUP, core.topics.get("t"), 0, batch)
     two.pass_ms(70_000)
     two.send(b"before", number=0)
     commit(two, "tx")
@@ -86,7 +86,7 @@ def test_priorities_in_a_batch_count_when_it_is_committed(two: Broker) -> None:
     for pack in (bytes, compressed):
         with two.turn() as core:
             batch = pack(sealed(b"urgent", headers=((PRIORITY, b"9"),)))
-            core.halves.stage("tx", GROUP, core.topics.get("t"), 0, batch)
+            core.halves.batches.stage("tx", GROUP, core.topics.get("t"), 0, batch)
     commit(two, "tx")
     assert two.bodies(group) == [b"urgent", b"urgent", b"plain"]
 
@@ -276,14 +276,14 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_staged(two: Broker, monke
             (OneMQError, "new", GROUP, 0, sealed(b"x")[:-1]),
         ):
             with pytest.raises(error):
-                core.halves.stage(name, group, topic, number, batch)
+                core.halves.batches.stage(name, group, topic, number, batch)
         with pytest.raises(InvalidArgument):
             core.halves.add("known", GROUP, topic, b"x")
-        for limit in ("STAGED_BYTES_MAX", "STAGED_RUNS_MAX"):
+        for module, limit in ((transaction, "STAGED_BYTES_MAX"), (staged_batches, "STAGED_RUNS_MAX")):
             with monkeypatch.context() as patch:
-                patch.setattr(halves, limit, 1)
+                patch.setattr(module, limit, 1)
                 with pytest.raises(TooLarge):
-                    core.halves.stage("known", GROUP, topic, 0, sealed(b"x"))
+                    core.halves.batches.stage("known", GROUP, topic, 0, sealed(b"x"))
     assert len(two.core.halves.parking) == 2
 
 
@@ -291,7 +291,7 @@ def test_rows_of_open_transactions_are_few_and_counted(two: Broker, monkeypatch:
     for _ in range(50):
         stage(two, "a", b"x" * 100)
     stage(two, "b", b"x", number=1)
-    monkeypatch.setattr(halves, "STAGED_RUNS_MAX", 2)
+    monkeypatch.setattr(staged_batches, "STAGED_RUNS_MAX", 2)
     with pytest.raises(TooLarge):
         stage(two, "b", b"x")
     with two.turn():

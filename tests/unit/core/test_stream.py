@@ -30,12 +30,12 @@ def add(broker: Broker, stream: Stream, *ids: int) -> None:
 
 def delete(broker: Broker, stream: Stream, *offsets: int) -> int:
     with broker.turn() as core:
-        return core.streams.delete(stream, offsets)
+        return core.removing.delete(stream, offsets)
 
 
 def trim(broker: Broker, stream: Stream, start: int) -> int:
     with broker.turn() as core:
-        return core.streams.trim(stream, start)
+        return core.removing.trim(stream, start)
 
 
 def ids_of(stream: Stream) -> list[int]:
@@ -127,32 +127,6 @@ def test_find_is_right_for_any_mixture(local: Broker, seed: int) -> None:
         assert sum(each < offset for each in live) == min(count, len(live))
     for offset in (start, start + 9, stream.partition.end):
         assert stream.deleted_from(offset) == sum(each >= offset and not stream.is_live(each) for each in known)
-
-
-def test_deleting_the_first_messages_moves_the_start(broker: Broker) -> None:
-    stream = make(broker, *(id(number) for number in range(1, 7)))
-    assert delete(broker, stream, 1, 2, 4) == 3
-    assert (stream.partition.start, len(stream)) == (0, 3)
-    assert delete(broker, stream, 0, 1) == 1
-    assert (stream.partition.start, len(stream), ids_of(stream)) == (3, 2, [id(4), id(6)])
-    assert stream.max_deleted_id == id(5)
-
-
-def test_trimming_goes_on_over_what_was_deleted(broker: Broker) -> None:
-    stream = make(broker, *(id(number) for number in range(1, 7)))
-    delete(broker, stream, 2, 3)
-    assert trim(broker, stream, 2) == 2
-    assert (stream.partition.start, stream.partition.deleted, ids_of(stream)) == (4, None, [id(5), id(6)])
-    assert stream.max_deleted_id == id(4)
-    assert trim(broker, stream, 3) == 0
-
-
-def test_what_was_deleted_last_is_the_last_id_for_ever(broker: Broker) -> None:
-    stream = make(broker, id(1), id(2), id(3))
-    delete(broker, stream, 2)
-    assert (stream.last_id, stream.top_id()) == (id(3), id(2))
-    trim(broker, stream, 3)
-    assert (len(stream), stream.last_id, stream.top_id(), stream.added) == (0, id(3), 0, 3)
 
 
 def test_messages_from_elsewhere_count(broker: Broker) -> None:

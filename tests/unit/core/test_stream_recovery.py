@@ -42,7 +42,7 @@ def group_of(broker: Broker, key: bytes = KEY) -> Group:
 def make_group(broker: Broker, last_id: int = 0, read: int | None = None) -> Group:
     group = broker.group(KEY.decode())
     with broker.turn() as core:
-        core.streams.place_group(found(broker), group, last_id, read)
+        core.stream_groups.place(found(broker), group, last_id, read)
     return group
 
 
@@ -55,14 +55,14 @@ def pending(broker: Broker, key: bytes = KEY) -> dict[int, tuple[str | None, int
 
 
 def last_delivered(broker: Broker) -> int:
-    return broker.core.streams.last_delivered(found(broker), group_of(broker))
+    return broker.core.stream_groups.last_delivered(found(broker), group_of(broker))
 
 
 @pytest.mark.parametrize("how", ENDS)
 def test_ids_and_deletions_survive(local: Broker, how: str) -> None:
     stream = make(local, id(1), id(2), id(3), id(4), id(5))
     with local.turn() as core:
-        core.streams.delete(stream, [1, 3, 4])
+        core.removing.delete(stream, [1, 3, 4])
     local.restart(how)
     stream = found(local)
     assert [id_of(record) for record in stream.records(0)] == [id(1), id(3)]
@@ -74,13 +74,13 @@ def test_a_trimmed_message_in_flight_stays_listed(local: Broker, how: str) -> No
     stream = make(local, id(1), id(2), id(3))
     local.receive(make_group(local), most=2)
     with local.turn() as core:
-        core.streams.trim(stream, 3)
+        core.removing.trim(stream, 3)
     expected = {id(1): ("m", 1), id(2): ("m", 1)}
     assert pending(local) == expected
     local.restart(how)
     assert pending(local) == expected
-    streams = local.core.streams
-    assert streams.pending_offset(found(local), group_of(local), id(2)) == 1
+    groups = local.core.stream_groups
+    assert groups.pending_offset(found(local), group_of(local), id(2)) == 1
     local.acknowledge(group_of(local), 0, 1)
     local.restart(how)
     assert pending(local) == {}
@@ -94,7 +94,7 @@ def test_what_was_given_up_stays_so_in_order(local: Broker, how: str) -> None:
     local.receive(group)
     for offset in (2, 0):
         with local.turn() as core:
-            core.groups.give_up(group, 0, {offset: 5})
+            core.claims.give_up(group, 0, {offset: 5})
     local.restart(how)
     given_up = [each for each, (owner, _) in pending(local).items() if owner is None]
     assert given_up == [id(3), id(1)]
@@ -108,18 +108,18 @@ def test_a_group_that_was_moved_back_or_ahead_goes_on_there(local: Broker, how: 
     group = make_group(local)
     local.receive(group, most=2)
     with local.turn() as core:
-        core.streams.place_group(stream, group, id(1), None)
+        core.stream_groups.place(stream, group, id(1), None)
     local.restart(how)
     assert [id_of(record) for _, record, _ in local.receive(group_of(local), "other")] == [id(2), id(3)]
     with local.turn() as core:
-        core.streams.place_group(found(local), group_of(local), id(9), 7)
+        core.stream_groups.place(found(local), group_of(local), id(9), 7)
     local.restart(how)
     assert last_delivered(local) == id(9)
     with local.turn() as core:
         for each in (id(8), id(9), id(10)):
             core.streams.add(found(local), b"", (), each)
     assert [id_of(record) for _, record, _ in local.receive(group_of(local))] == [id(10)]
-    assert local.core.streams.entries_read(found(local), group_of(local)) == 8
+    assert local.core.stream_groups.entries_read(found(local), group_of(local)) == 8
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -128,7 +128,7 @@ def test_a_group_that_passed_over_deleted_messages_did_not_read_them(local: Brok
     group = make_group(local)
     local.receive(group, most=1)
     with local.turn() as core:
-        core.streams.delete(stream, [1, 2])
+        core.removing.delete(stream, [1, 2])
     assert local.receive(group) == []
     local.restart(how)
     cursor = group_of(local).cursors[0]
@@ -139,7 +139,7 @@ def test_a_group_that_passed_over_deleted_messages_did_not_read_them(local: Brok
 def test_a_last_id_that_was_set_back_stays_so(local: Broker, how: str) -> None:
     stream = make(local, id(1), id(5))
     with local.turn() as core:
-        core.streams.delete(stream, [1])
+        core.removing.delete(stream, [1])
         core.streams.set(stream, id(2), stream.max_deleted_id, 10)
     local.restart(how)
     assert (found(local).last_id, found(local).added) == (id(2), 12)
@@ -204,7 +204,7 @@ def test_a_claim_of_what_was_acknowledged_moves_the_low_mark_back(broker: Broker
     assert cursor.low == 3
     broker.acknowledge(group, 3)
     with broker.turn() as core:
-        core.groups.take(group, 0, "other", NOW_MS, {1: 2})
+        core.claims.take(group, 0, "other", NOW_MS, {1: 2})
     assert cursor.low == 1
     broker.acknowledge(group, 1)
     assert cursor.low == 4
@@ -214,7 +214,7 @@ def test_a_claim_ahead_of_the_group_is_no_delivery_of_the_rest(broker: Broker) -
     make(broker, id(1), id(2), id(3))
     group = make_group(broker)
     with broker.turn() as core:
-        core.groups.take(group, 0, "other", NOW_MS, {1: 2})
+        core.claims.take(group, 0, "other", NOW_MS, {1: 2})
     assert group.cursors[0].low == 0
     assert len(broker.receive(group)) == 3
     assert pending(broker) == {id(2): ("m", 1), id(1): ("m", 1), id(3): ("m", 1)}
@@ -243,8 +243,8 @@ def test_a_stream_that_got_more_partitions_keeps_what_it_knew(local: Broker, how
     group = make_group(local)
     local.receive(group)
     with local.turn() as core:
-        core.streams.delete(stream, [2])
-        core.streams.trim(stream, 1)
+        core.removing.delete(stream, [2])
+        core.removing.trim(stream, 1)
         core.topics.alter(KEY.decode(), partitions=2)
     local.restart(how)
     topic = local.core.topics.get(KEY.decode())
@@ -260,7 +260,7 @@ def test_marks_of_groups_that_are_gone_are_not_kept(local: Broker) -> None:
     with local.turn() as core:
         core.groups.delete(group)
     local.restart("stop")
-    assert local.core.streams._marks == {}
+    assert local.core.stream_groups._marks == {}
 
 
 # A power cut
@@ -279,9 +279,9 @@ def test_what_a_power_cut_took_leaves_no_marks() -> None:
                 core.streams.add(stream, b"x" * 300, (), id(each))
         broker.receive(group, most=8)
         with broker.turn() as core:
-            core.streams.delete(stream, [3, 6])
-            core.streams.place_group(stream, group, id(8), None)
-            core.groups.give_up(group, 0, {5: 1})
+            core.removing.delete(stream, [3, 6])
+            core.stream_groups.place(stream, group, id(8), None)
+            core.claims.give_up(group, 0, {5: 1})
             core.send("other", b"whose sync makes the journal safe")
         broker.restart("power cut")
         stream, cursor = found(broker), group_of(broker).cursors[0]

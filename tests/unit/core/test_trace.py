@@ -135,16 +135,16 @@ def test_everything_that_happens_to_a_traced_message_is_told(broker: Broker) -> 
     second(broker)
     broker.receive(group, "bob", most=1)
     with broker.turn() as core:
-        core.groups.claim(group, 0, [1], "carol", counts=False)
+        core.claims.claim(group, 0, [1], "carol", counts=False)
     second(broker)
     with broker.turn() as core:
         core.groups.leave(group, "carol", "gone")
     broker.receive(group, "dave", most=1)
     with broker.turn() as core:
-        core.groups.give_up(group, 0, {1: 7})
+        core.claims.give_up(group, 0, {1: 7})
     second(broker)
     with broker.turn() as core:
-        core.groups.take(group, 0, "eve", broker.now_ms, {1: 8})
+        core.claims.take(group, 0, "eve", broker.now_ms, {1: 8})
         for offset in (0, 1):
             core.groups.acknowledge_one(group, 0, offset)
     with broker.turn() as core:

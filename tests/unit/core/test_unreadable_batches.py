@@ -19,7 +19,9 @@ from onemq.core.start import LAST, Start
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.core.whole import Share, Whole
-from onemq.log.records import HEADER_BYTES, NO_HEADERS, BatchBuilder, decode, varint, walk
+from onemq.log.batch import HEADER_BYTES, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, decode, varint
 from tests.unit.core.broker import DAY_MS, MINUTE_MS, NOW_MS, Answers, Broker, on_both_engines, simulated
 
 CLEAN_ROUND_MS = MINUTE_MS
@@ -343,7 +345,7 @@ def test_it_can_be_trimmed_at_any_place(broker: Broker, bad: bytes, count: int) 
     end = broker.core.topics.get("t").partitions[0].end
     for start in range(1, end + 1):
         with broker.turn() as core:
-            core.streams.trim_at(core.topics.get("t"), 0, start)
+            core.removing.trim_at(core.topics.get("t"), 0, start)
     assert broker.core.topics.get("t").partitions[0].start == end
 
 
@@ -354,7 +356,7 @@ def test_its_messages_can_be_deleted(broker: Broker, bad: bytes, count: int) -> 
     end = broker.core.topics.get("t").partitions[0].end
     for offset in (end - 3, 2, 0, 1):
         with broker.turn() as core:
-            core.streams.delete_at(core.topics.get("t"), 0, [offset])
+            core.removing.delete_at(core.topics.get("t"), 0, [offset])
     assert broker.bodies(broker.group()) == [b"c", b"d"]
     answers: list[tuple[bytes, int]] = []
     partition = broker.core.topics.get("t").partitions[0]

@@ -8,9 +8,10 @@ import pytest
 from onemq.core.group import Group
 from onemq.core.redelivery import Immediate, Ladder
 from onemq.core.whole import Share, Whole
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from tests.unit.core.broker import MINUTE_MS, NOW_MS, SECOND_MS, Broker, sealed
-from tests.unit.core.test_receiving import SlowLog, answer
+from tests.unit.core.test_supply import SlowLog, answer
 
 MANY = 1 << 20
 
@@ -194,7 +195,7 @@ def test_messages_that_say_when_they_expire_are_looked_at(broker: Broker, group:
 def test_deleted_messages_are_left_out(broker: Broker, group: Group) -> None:
     send_batch(broker, b"0", b"1", b"2")
     with broker.turn() as core:
-        core.streams.delete_at(group.topic, 0, [1])
+        core.removing.delete_at(group.topic, 0, [1])
     (share,) = take(broker, group)
     assert (share.runs, bodies(share)) == ([(0, 0, 1), (2, 2, 1)], [b"0", b"2"])
 

@@ -87,3 +87,11 @@ def test_names_and_repetitions_are_counted() -> None:
     given = window(b"a", b"b")
     found(given, b"a", b"a", b"x")
     assert (given.added, given.duplicates) == (2, 2)
+
+
+def test_a_window_is_the_same_after_a_dump_and_a_load() -> None:
+    given, loaded = window(b"a", b"b", names_max=7), Window()
+    found(given, b"a")
+    loaded.load(given.dump())
+    assert loaded.dump() == given.dump()
+    assert (loaded.names_max, loaded.added, loaded.duplicates, loaded.producers) == (7, 2, 1, given.producers)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from onemq.errors import OneMQError
+from onemq.log.batch import walk
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import Disk
 from onemq.log.engine import Batch, Log, TopicPlace, WriteSet
-from onemq.log.records import NO_HEADERS, BatchBuilder, decode, walk
+from onemq.log.records import NO_HEADERS, decode
 from onemq.message import Record
 
 TOPIC = 1

@@ -8,18 +8,11 @@ import pytest
 from crc32c import crc32c
 
 from onemq.errors import Corrupt
+from onemq.log.batch import HEADER, HEADER_BYTES, is_sound, read_extent, read_header
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.cleaning import by_offset, last_by_key, rewrite, thin
 from onemq.log.openfiles import OpenFiles
-from onemq.log.records import (
-    HEADER,
-    HEADER_BYTES,
-    BatchBuilder,
-    decode,
-    encode_headers,
-    is_sound,
-    read_extent,
-    read_header,
-)
+from onemq.log.records import decode, encode_headers
 from onemq.log.segment import Segment
 from onemq.message import Record
 from tests.sim.disk import SimDisk

@@ -7,11 +7,13 @@ from random import Random
 import pytest
 
 from onemq.errors import NotFound, OffsetOutOfRange
+from onemq.log.batch import read_header, walk
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Batch, Log, TopicPlace, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.memory import MemoryLog
-from onemq.log.records import NO_HEADERS, BatchBuilder, decode, read_header, walk
+from onemq.log.records import NO_HEADERS, decode
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import (
     TOPIC,

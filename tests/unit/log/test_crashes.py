@@ -16,9 +16,10 @@ import pytest
 
 from onemq.errors import DiskFull, OneMQError
 from onemq.log import distrust, journal, snapshot
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.engine import Batch, TopicPlace, WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.records import NO_HEADERS, BatchBuilder, encode_headers
+from onemq.log.records import NO_HEADERS, encode_headers
 from tests.sim.disk import Crash, SimDisk
 from tests.unit.log.helpers import HeldBackground, records
 

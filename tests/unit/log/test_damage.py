@@ -13,10 +13,11 @@ import pytest
 
 from onemq.errors import Corrupt, DiskFull, FolderError, ReadOnly
 from onemq.log import journal, snapshot
+from onemq.log.batch import walk
 from onemq.log.disk import Buffer, Disk, OsDisk, OsFile
 from onemq.log.engine import WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.records import decode, walk
+from onemq.log.records import decode
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import (
     TOPIC,

@@ -5,10 +5,11 @@ from random import Random
 import pytest
 
 from onemq.errors import OffsetOutOfRange
+from onemq.log.batch import walk
 from onemq.log.behind import WriteBehind
 from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import RELATIVE_OFFSET_MAX, Partition
-from onemq.log.records import decode, walk
+from onemq.log.records import decode
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import sealed
 

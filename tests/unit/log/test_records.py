@@ -1,4 +1,4 @@
-"""The batch format: every row whole, cut, with bytes behind it, and encoded back."""
+"""The records of a batch: every row whole, with bytes around it, damaged, and encoded back."""
 
 import gzip
 from contextlib import suppress
@@ -12,24 +12,17 @@ from hypothesis import strategies as st
 
 from onemq.errors import Corrupt, InvalidArgument, OneMQError
 from onemq.log import records as records_module
-from onemq.log.records import (
+from onemq.log.batch import (
     HEADER,
     HEADER_BYTES,
-    NO_HEADERS,
-    NOT_PERSISTENT,
-    BatchBuilder,
     batch_size,
     check_ready_made,
-    decode,
-    decode_at,
-    encode_headers,
     is_sound,
-    placed_at,
     read_header,
-    record_starts,
-    varint,
     walk,
 )
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import decode, decode_at, encode_headers, record_starts, varint
 from onemq.message import Record
 
 TIMES = st.integers(0, 1 << 45)
@@ -95,29 +88,11 @@ def test_bytes_around_a_row_do_not_matter(rows: list[Record]) -> None:
     assert decode(data, 7, header) == rows
 
 
-def test_a_cut_row_is_not_sound_and_not_walked(rows: list[Record]) -> None:
-    batch = seal(rows)
-    for size in {*range(0, min(len(batch), 300)), len(batch) - 1}:
-        cut = batch[:size]
-        assert list(walk(cut)) == []
-        if size >= HEADER_BYTES:
-            assert not is_sound(cut, 0, read_header(cut))
-
-
 def test_each_record_can_be_decoded_alone(rows: list[Record]) -> None:
     data = b"x" + seal(rows)
     header = read_header(data, 1)
     for row in rows[:3] + rows[-3:]:
         assert decode_at(data, 1, header, row[0]) == row
-
-
-def test_batches_are_walked_one_after_the_other() -> None:
-    batches = [seal(rows) for rows in ROWS.values()]
-    data = b"".join(batches)
-    found = list(walk(data))
-    assert [header.size for _, header in found] == [len(batch) for batch in batches]
-    assert [data[position : position + header.size] for position, header in found] == batches
-    assert [position for position, _ in walk(data, found[3][0])] == [position for position, _ in found[3:]]
 
 
 @given(st.lists(FIELDS, min_size=1, max_size=20), st.integers(0, 1 << 60))
@@ -151,32 +126,6 @@ def test_varints_are_zigzag(number: int, encoded: str) -> None:
     assert varint(number).hex() == encoded
 
 
-def test_offsets_may_be_missing_in_a_batch_and_at_its_end() -> None:
-    builder = BatchBuilder(100, 1000)
-    for offset in (102, 105, 90_000):
-        builder.skip_to(offset)
-        builder.add(1000, None, b"%d" % offset, NO_HEADERS)
-    batch = builder.seal(last_delta=99_999)
-    header = read_header(batch)
-    assert (header.base_offset, header.next_offset, header.record_count) == (100, 100_100, 3)
-    assert [record[0] for record in decode(batch, 0, header)] == [102, 105, 90_000]
-    assert decode_at(batch, 0, header, 105) == (105, 1000, None, b"105", ())
-    assert decode_at(batch, 0, header, 103) is None
-
-
-def test_a_batch_is_placed_by_its_first_bytes_only() -> None:
-    batch = seal(ROWS["headers"])
-    moved = placed_at(batch, 12345)
-    assert moved[8:] == batch[8:]
-    assert is_sound(moved, 0, read_header(moved))
-    assert decode(moved, 0, read_header(moved))[0][0] == 12345
-    assert placed_at(batch, 0) is batch
-
-
-def test_attributes_are_kept() -> None:
-    assert read_header(seal(ROWS["one record"], NOT_PERSISTENT)).attributes == NOT_PERSISTENT
-
-
 # Compression
 
 
@@ -207,24 +156,6 @@ def test_damaged_gzip_is_corrupt(harm: str) -> None:
 
 
 # What others may send
-
-
-def test_a_ready_made_batch_is_checked() -> None:
-    batch = seal(ROWS["headers"])
-    assert check_ready_made(batch) == read_header(batch)
-    with pytest.raises(Corrupt, match="shorter than a batch header"):
-        check_ready_made(batch[:60])
-    with pytest.raises(InvalidArgument, match="format 1 is not supported"):
-        check_ready_made(batch[:16] + b"\x01" + batch[17:])
-    for wrong in (batch + b"\0", batch[:-1]):
-        with pytest.raises(Corrupt, match="does not fit"):
-            check_ready_made(wrong)
-    with pytest.raises(Corrupt, match="checksum"):
-        check_ready_made(batch[:-1] + bytes([batch[-1] ^ 1]))
-    with pytest.raises(InvalidArgument, match="does not fit"):
-        check_ready_made(resealed(batch, batch[HEADER_BYTES:], record_count=0))
-    with pytest.raises(InvalidArgument, match="does not fit"):
-        check_ready_made(resealed(batch, batch[HEADER_BYTES:], last_offset_delta=-1))
 
 
 @pytest.mark.parametrize(
@@ -296,4 +227,3 @@ def test_records_are_found_without_a_look_into_them(rows: list[Record]) -> None:
         assert decode(alone, 0, read_header(alone)) == [row]
     with pytest.raises(IndexError):
         record_starts(batch[:-1], HEADER_BYTES, len(rows))
-

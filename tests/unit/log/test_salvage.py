@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from onemq.log.records import placed_at
+from onemq.log.batch import placed_at
 from onemq.log.salvage import first_unsound, next_sound, sound_at
 from tests.sim.disk import SimDisk, SimFile
 from tests.unit.log.helpers import sealed

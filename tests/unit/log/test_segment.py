@@ -7,10 +7,12 @@ from random import Random
 import pytest
 
 from onemq.errors import Corrupt
+from onemq.log.batch import HEADER_BYTES, placed_at, read_extent, read_header, walk
 from onemq.log.disk import Disk, OsDisk
 from onemq.log.openfiles import OpenFiles
-from onemq.log.records import HEADER_BYTES, decode, placed_at, read_extent, read_header, walk
-from onemq.log.segment import HINTS_MAX, Segment, scan_file
+from onemq.log.records import decode
+from onemq.log.scan import scan_file
+from onemq.log.segment import HINTS_MAX, Segment
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import content, flip, overwrite, sealed
 

@@ -3,8 +3,8 @@
 import pytest
 
 from onemq.log import sets
+from onemq.log.batch import read_header
 from onemq.log.engine import Batch, TopicPlace, WriteSet
-from onemq.log.records import read_header
 from onemq.log.sets import Row
 from tests.unit.log.helpers import sealed
 

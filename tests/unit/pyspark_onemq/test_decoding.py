@@ -12,18 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onemq.errors import Corrupt, InvalidArgument, OneMQError
-from onemq.log.records import (
-    HEADER,
-    HEADER_BYTES,
-    STAMPED,
-    BatchBuilder,
-    encode_headers,
-    read_header,
-    walk,
-)
-from onemq.log.records import (
-    decode as decode_batch,
-)
+from onemq.log.batch import HEADER, HEADER_BYTES, STAMPED, read_header, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import decode as decode_batch
+from onemq.log.records import encode_headers
 from onemq.message import ID, TAG, Headers, Record, id_of
 from pyspark_onemq.decoding import HIDDEN, decode
 from pyspark_onemq.gathering import identities

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onemq.core.foreign import checked_records
-from onemq.log.records import NO_HEADERS, BatchBuilder, check_ready_made, encode_headers, varint
+from onemq.log.batch import check_ready_made
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers, varint
 from pyspark_onemq.encoding import NO_HEADERS_COLUMN, seal, varints
 from pyspark_onemq.heading import blocks
 

@@ -5,7 +5,7 @@ from crc32c import crc32c
 
 from onemq.core.foreign import checked_records
 from onemq.errors import InvalidArgument
-from onemq.log.records import check_ready_made
+from onemq.log.batch import check_ready_made
 from pyspark_onemq.placing import Turn
 from pyspark_onemq.rows import PORTION_BYTES, by_topic, portions, rows_of
 from pyspark_onemq.sealing import BATCH_BYTES_MAX, BATCH_ROOM_BYTES, Route, appends

@@ -7,8 +7,7 @@ tells is checked, and answered with Kafka's codes. The rest is found by those wh
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument
 from onemq.limits import BATCH_MESSAGES_MAX, KAFKA_AHEAD_MS_MAX
-from onemq.log.compression import NAMES
-from onemq.log.records import (
+from onemq.log.batch import (
     COMPRESSION_MASK,
     CONTROL,
     HEADER_BYTES,
@@ -18,6 +17,7 @@ from onemq.log.records import (
     check_ready_made,
     read_header,
 )
+from onemq.log.compression import NAMES
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.schema import Records
 

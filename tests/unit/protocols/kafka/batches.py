@@ -5,7 +5,9 @@ from struct import pack_into
 
 from crc32c import crc32c
 
-from onemq.log.records import HEADER_BYTES, BatchBuilder, decode, encode_headers, read_header, walk
+from onemq.log.batch import HEADER_BYTES, read_header, walk
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import decode, encode_headers
 from onemq.message import Headers, Record
 from onemq.protocols.kafka.schemas.fetch import FetchPartition, FetchRequest, FetchTopic
 from onemq.protocols.kafka.schemas.produce import PartitionProduceData, ProduceRequest, TopicProduceData

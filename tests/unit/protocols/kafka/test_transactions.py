@@ -8,7 +8,8 @@ import pytest
 from onemq.core import commits
 from onemq.errors import DiskFull
 from onemq.limits import OWNER_TIMEOUT_MS_MAX
-from onemq.log.records import TRANSACTIONAL, BatchBuilder
+from onemq.log.batch import TRANSACTIONAL
+from onemq.log.batch_builder import BatchBuilder
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.add_offsets_to_txn import AddOffsetsToTxnRequest
 from onemq.protocols.kafka.schemas.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -290,7 +291,7 @@ def test_limits_and_a_full_disk_are_told(client: Transacting, monkeypatch: pytes
     monkeypatch.setattr("onemq.core.owners.OWNER_PLACES_MAX", 1)
     assert client.add(0, 1) == [ErrorCode.POLICY_VIOLATION] * 2
     client.add(0)
-    monkeypatch.setattr("onemq.core.halves.STAGED_BYTES_MAX", 100)
+    monkeypatch.setattr("onemq.core.transaction.STAGED_BYTES_MAX", 100)
     client.produce(b"x")
     assert client.produce(b"x" * 100)[0] is ErrorCode.POLICY_VIOLATION
     client.core.sending.refusal = DiskFull("full")

@@ -4,6 +4,7 @@ Membership is state of this protocol, in memory: after a restart members join ag
 (`alarms.py`). Offsets are the core's: the group `g` of a Kafka client on the topic `t` is the group `g` of that topic
 for everybody else (`core/marking.py`).
 
-Read in this order: `alarms.py`, `member.py`, `classic.py` (one group), `coordinator.py` (all of them);
+Read in this order: `alarms.py`, `member.py`, `roster.py`, `sessions.py`, `classic.py` (one group);
+`catalog.py`, `consumer_member.py`, `consumer.py` (one for which the broker shares out); `coordinator.py` (all of them);
 then the handlers: `membership.py`, `offsets.py`, `admin.py`.
 """

@@ -2,10 +2,34 @@
 
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
 from onemq.core.core import Core
 from onemq.core.topics import Topic
 from onemq.protocols.kafka.topics import KafkaTopics
+
+
+class Catalog(Protocol):
+    """The topics, as groups need them."""
+
+    @property
+    def version(self) -> int:
+        """Rises whenever a topic comes, goes or gets partitions."""
+
+    def named(self, name: str) -> tuple[int, int] | None:
+        """(number, partitions) of a topic."""
+
+    def matching(self, expression: re.Pattern[str]) -> Iterator[str]:
+        """The names of topics that an expression matches."""
+
+    def name_of(self, number: int) -> str | None:
+        """The name of a topic, if it is still there."""
+
+    def id_of(self, number: int) -> bytes:
+        """Its id."""
+
+    def number_of(self, id: bytes) -> int | None:
+        """The topic of an id."""
 
 
 class TopicCatalog:

@@ -9,7 +9,6 @@ What is answered follows Apache Kafka's group coordinator, error by error. Answe
 say: whoever gets one may ask at once for the next thing.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -18,6 +17,8 @@ from onemq.limits import KAFKA_GROUP_DELAY_MS, KAFKA_GROUP_MEMBERS_MAX
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.groups.alarms import Alarm, Alarms
 from onemq.protocols.kafka.groups.member import Join, Member, SyncAnswer
+from onemq.protocols.kafka.groups.roster import Roster
+from onemq.protocols.kafka.groups.sessions import Sessions
 from onemq.protocols.kafka.groups.subscription import CONSUMER, partitions_of, topics_of
 from onemq.protocols.kafka.schemas.join_group import JoinGroupResponse, JoinGroupResponseMember
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -55,10 +56,8 @@ class ClassicGroup:
         self.generation = generation
         self.protocol_type: str | None = None
         self.protocol: str | None = None
-        self.leader: str | None = None
-        self.members: dict[str, Member] = {}
-        self.instances: dict[str, Member] = {}
-        """The static ones by their names."""
+        self.roster = Roster()
+        self.members = self.roster.members
         self.promised: dict[str, Alarm] = {}
         """Ids that were given to clients which have not joined with them yet, and until when they may."""
         self.topics: frozenset[str] | None = frozenset()
@@ -66,6 +65,7 @@ class ClassicGroup:
         self.on_change: Callable[[ClassicGroup], None] = lambda group: None
         """Told when a generation is stable or the group empty."""
         self._alarms = alarms
+        self._sessions = Sessions(alarms, self._remove)
         self._new_id = new_id
         self._delay_ms = delay_ms
         self._alarm: Alarm | None = None
@@ -81,20 +81,20 @@ class ClassicGroup:
     def join(self, join: Join) -> None:
         """Answers at once or later. Raises `Refused`."""
         request = join.request
-        self._check_protocols(join)
+        self.roster.check_protocols(join, self.protocol_type)
         if not request.member_id:
             self._join_new(join)
         elif request.member_id in self.promised:
             if request.group_instance_id is not None:
                 raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-            self._check_room()
+            self.roster.check_room()
             self._add(join, request.member_id)
         else:
-            self._join_again(join, self.member(request.member_id, request.group_instance_id))
+            self._join_again(join, self.roster.get(request.member_id, request.group_instance_id))
 
     def sync(self, request: SyncGroupRequest, answer: SyncAnswer) -> None:
         """Answers at once or later. Raises `Refused`."""
-        member = self.member(request.member_id, request.group_instance_id)
+        member = self.roster.get(request.member_id, request.group_instance_id)
         self._check_generation(request.generation_id)
         known = (request.protocol_type or self.protocol_type, request.protocol_name or self.protocol)
         if known != (self.protocol_type, self.protocol):
@@ -103,59 +103,43 @@ class ClassicGroup:
             raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
         self._unsynced.discard(member.id)
         if self.state is State.STABLE:
-            self._renew(member)
+            self._sessions.renew(member)
             answer(self._synced(member))
             return
         late, member.syncing = member.syncing, answer
         if late is not None:
             late(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        if member.id == self.leader:
+        if member.id == self.roster.leader:
             self._assign({each.member_id: each.assignment for each in request.assignments})
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> ErrorCode:
         """Raises `Refused`."""
-        member = self.member(member_id, instance_id)
+        member = self.roster.get(member_id, instance_id)
         self._check_generation(generation)
-        self._renew(member)
+        self._sessions.renew(member)
         return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING else ErrorCode.NONE
 
     def leave(self, member_id: str, instance_id: str | None) -> None:
         """A member goes, or a static one is put out by its name. Raises `Refused`."""
         if not member_id and instance_id is not None:
-            named = self.instances.get(instance_id)
-            if named is None:
-                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-            self._remove(named)
+            self._remove(self.roster.named(instance_id))
         elif member_id in self.promised:
             self._forget_promise(member_id)
         else:
-            self._remove(self.member(member_id, instance_id))
+            self._remove(self.roster.get(member_id, instance_id))
 
     def check_commit(self, member_id: str, instance_id: str | None, generation: int, transactional: bool) -> None:
         """Whether somebody may tell how far it is. Raises `Refused`."""
         if generation < 0 and self.state is State.EMPTY:
             return
         if generation >= 0 or member_id or instance_id is not None:
-            member = self.member(member_id, instance_id)
+            member = self.roster.get(member_id, instance_id)
             self._check_generation(generation)
-            self._renew(member)
+            self._sessions.renew(member)
         elif not transactional and self.state is not State.EMPTY:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
         if not transactional and self.state is State.COMPLETING:
             raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
-
-    def member(self, member_id: str, instance_id: str | None) -> Member:
-        """Raises `Refused` if that is no member, or a static one that another has taken the place of."""
-        if instance_id is not None:
-            named = self.instances.get(instance_id)
-            if named is None:
-                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-            if named.id != member_id:
-                raise Refused(ErrorCode.FENCED_INSTANCE_ID)
-        member = self.members.get(member_id)
-        if member is None:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
-        return member
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether members read a topic; if nobody can tell, they may."""
@@ -179,26 +163,13 @@ class ClassicGroup:
 
     # Joining
 
-    def _check_protocols(self, join: Join) -> None:
-        kind, protocols = join.request.protocol_type, join.request.protocols
-        if not kind or not protocols:
-            raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if self.members:
-            common = self._common_protocols()
-            if kind != self.protocol_type or not any(each.name in common for each in protocols):
-                raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-
-    def _check_room(self) -> None:
-        if len(self.members) >= KAFKA_GROUP_MEMBERS_MAX:
-            raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
-
     def _join_new(self, join: Join) -> None:
         instance_id = join.request.group_instance_id
         new_id = f"{instance_id or join.client_id}-{self._new_id()}"
-        if instance_id is not None and instance_id in self.instances:
-            self._replace(self.instances[instance_id], new_id, join)
+        if instance_id is not None and instance_id in self.roster.instances:
+            self._replace(self.roster.instances[instance_id], new_id, join)
             return
-        self._check_room()
+        self.roster.check_room()
         if instance_id is None and join.version >= MEMBER_ID_REQUIRED_SINCE:
             if len(self.promised) >= KAFKA_GROUP_MEMBERS_MAX:
                 raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -214,34 +185,27 @@ class ClassicGroup:
         member = Member(id, join.request.group_instance_id)
         if not self.members:
             self.protocol_type = join.request.protocol_type
-        self.members[id] = member
-        if member.instance_id is not None:
-            self.instances[member.instance_id] = member
-        self.leader = self.leader or id
+        self.roster.add(member)
         self._grew = True
         self._take_over(member, join)
         self._rebalance()
 
     def _replace(self, member: Member, new_id: str, join: Join) -> None:
         """A static member is back under its name; who used it before is fenced."""
-        old_id, old_leader = member.id, self.leader
+        old_id, old_leader = member.id, self.roster.leader
         joining, syncing = member.joining, member.syncing
         member.joining = member.syncing = None
-        del self.members[old_id]
-        member.id = new_id
-        self.members[new_id] = member
-        if self.leader == old_id:
-            self.leader = new_id
+        self.roster.change_id(member, new_id)
         if old_id in self._unsynced:
             self._unsynced.remove(old_id)
             self._unsynced.add(new_id)
         member.take_over(join)
-        self._renew(member)
+        self._sessions.renew(member)
         if joining is not None:
             joining.refuse(ErrorCode.FENCED_INSTANCE_ID, old_id)
         if syncing is not None:
             syncing(SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
-        if self.state is State.STABLE and self._chosen_protocol() == self.protocol:
+        if self.state is State.STABLE and self.roster.chosen_protocol() == self.protocol:
             join.answer(self._welcome_back(member, join.version, old_leader))
             return
         self._take_over(member, join)
@@ -251,7 +215,7 @@ class ClassicGroup:
         """The generation goes on: a leader must not assign anew. Clients that cannot be told so are told of a leader
         that is nobody any more."""
         answer = self._joined(member, version)
-        if member.id == self.leader:
+        if member.id == self.roster.leader:
             answer.skip_assignment = version >= SKIP_ASSIGNMENT_SINCE
             if not answer.skip_assignment:
                 answer.leader, answer.members = old_leader or "", []
@@ -260,8 +224,8 @@ class ClassicGroup:
     def _join_again(self, join: Join, member: Member) -> None:
         if self.state is not State.PREPARING:
             knows = member.protocols == join.request.protocols
-            if knows and (self.state is State.COMPLETING or member.id != self.leader):
-                self._renew(member)
+            if knows and (self.state is State.COMPLETING or member.id != self.roster.leader):
+                self._sessions.renew(member)
                 join.answer(self._joined(member, join.version))
                 return
         self._take_over(member, join)
@@ -272,7 +236,7 @@ class ClassicGroup:
         late, member.joining = member.joining, join
         member.take_over(join)
         join.on_lost = partial(self._join_lost, member, join)
-        self._renew(member)
+        self._sessions.renew(member)
         if late is not None and late is not join:
             late.refuse(ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -280,7 +244,7 @@ class ClassicGroup:
         """Its connection is gone: from now on it must show that it lives, as all others."""
         if member.joining is join:
             member.joining = None
-            self._renew(member)
+            self._sessions.renew(member)
 
     # A rebalance
 
@@ -294,7 +258,7 @@ class ClassicGroup:
                 member.assignment = b""
         was_empty, self.state = self.state is State.EMPTY, State.PREPARING
         self._unsynced.clear()
-        wait_ms = self._rebalance_timeout_ms()
+        wait_ms = self.roster.rebalance_timeout_ms
         if was_empty and self._delay_ms:
             self._gathering_ms = max(wait_ms - self._delay_ms, 0)
             wait_ms = min(self._delay_ms, wait_ms)
@@ -305,9 +269,6 @@ class ClassicGroup:
             answer(SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         if self.state is State.PREPARING:
             self._complete_if_all_joined()
-
-    def _rebalance_timeout_ms(self) -> int:
-        return max((each.rebalance_timeout_ms for each in self.members.values()), default=0)
 
     def _wait_for_joins(self, wait_ms: int) -> None:
         self._set_alarm(wait_ms, self._joins_due)
@@ -339,19 +300,19 @@ class ClassicGroup:
             self._drop(member)
         joined = [each.id for each in self.members.values() if each.joining is not None]
         if self.members and not joined:
-            self._wait_for_joins(self._rebalance_timeout_ms())
+            self._wait_for_joins(self.roster.rebalance_timeout_ms)
             return
-        if self.leader not in joined:
-            self.leader = joined[0] if joined else None
+        if self.roster.leader not in joined:
+            self.roster.leader = joined[0] if joined else None
         self.generation += 1
         if not self.members:
             self._become_empty()
             return
-        self.protocol = self._chosen_protocol()
+        self.protocol = self.roster.chosen_protocol()
         self.topics = topics_of(each.metadata(self.protocol) for each in self.members.values())
         self.state = State.COMPLETING
         self._unsynced = set(self.members)
-        self._set_alarm(self._rebalance_timeout_ms(), self._syncs_due)
+        self._set_alarm(self.roster.rebalance_timeout_ms, self._syncs_due)
         self._welcome()
 
     def _welcome(self) -> None:
@@ -360,17 +321,17 @@ class ClassicGroup:
             if member.joining is not None:
                 answers.append((member.joining, self._joined(member, member.joining.version)))
                 member.joining = None
-            self._renew(member)
+            self._sessions.renew(member)
         for join, answer in answers:
             join.answer(answer)
 
     def _joined(self, member: Member, version: int) -> JoinGroupResponse:
-        everybody = self.members.values() if member.id == self.leader else ()
+        everybody = self.members.values() if member.id == self.roster.leader else ()
         return JoinGroupResponse(
             generation_id=self.generation,
             protocol_type=self.protocol_type,
             protocol_name=self.protocol,
-            leader=self.leader or "",
+            leader=self.roster.leader or "",
             member_id=member.id,
             members=[
                 JoinGroupResponseMember(each.id, each.instance_id, each.metadata(self.protocol)) for each in everybody
@@ -381,7 +342,7 @@ class ClassicGroup:
         self.state = State.EMPTY
         if self._alarm is not None:
             self._alarm.cancel()
-        self.protocol = self.leader = None
+        self.protocol = self.roster.leader = None
         self.topics = frozenset()
         self.on_change(self)
 
@@ -394,7 +355,7 @@ class ClassicGroup:
             if member.syncing is not None:
                 answers.append((member.syncing, self._synced(member)))
                 member.syncing = None
-                self._renew(member)
+                self._sessions.renew(member)
         self.on_change(self)
         for answer, response in answers:
             answer(response)
@@ -408,18 +369,6 @@ class ClassicGroup:
         """Who has not asked for an assignment by now is gone."""
         for member in [member for id, member in self.members.items() if id in self._unsynced]:
             self._remove(member)
-
-    def _common_protocols(self) -> set[str]:
-        names = [{each.name for each in member.protocols} for member in self.members.values()]
-        return set.intersection(*names)
-
-    def _chosen_protocol(self) -> str:
-        """What most members like best of that which all of them know."""
-        common = self._common_protocols()
-        votes = Counter(
-            next(each.name for each in member.protocols if each.name in common) for member in self.members.values()
-        )
-        return votes.most_common(1)[0][0]
 
     # Going
 
@@ -438,42 +387,15 @@ class ClassicGroup:
 
     def _drop(self, member: Member) -> None:
         member.joining = member.syncing = None
-        if member.alarm is not None:
-            member.alarm.cancel()
-        self.members.pop(member.id, None)
-        if member.instance_id is not None and self.instances.get(member.instance_id) is member:
-            del self.instances[member.instance_id]
+        self._sessions.end(member)
+        self.roster.remove(member)
         self._unsynced.discard(member.id)
-        if self.leader == member.id:
-            self.leader = next(iter(self.members), None)
 
     def _forget_promise(self, id: str) -> None:
         self.promised.pop(id).cancel()
         if self.state is State.PREPARING:
             self._complete_if_all_joined()
 
-    # Sessions
-
     def _check_generation(self, generation: int) -> None:
         if generation != self.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)
-
-    def _renew(self, member: Member) -> None:
-        """It has shown that it lives."""
-        member.expires_ms = self._alarms.now_ms + member.session_timeout_ms
-        if member.alarm is None or member.expires_ms < member.alarm.due_ms:
-            self._watch(member)
-
-    def _watch(self, member: Member) -> None:
-        if member.alarm is not None:
-            member.alarm.cancel()
-        member.alarm = self._alarms.add(member.expires_ms, partial(self._session_due, member))
-
-    def _session_due(self, member: Member) -> None:
-        member.alarm = None
-        if member.is_waiting:
-            self._renew(member)
-        elif member.expires_ms > self._alarms.now_ms:
-            self._watch(member)
-        else:
-            self._remove(member)

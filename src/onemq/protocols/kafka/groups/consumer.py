@@ -8,86 +8,23 @@ Members say in each heartbeat what they have; whoever keeps something longer tha
 is answered follows Apache Kafka's group coordinator.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
 
 from onemq.limits import KAFKA_CONSUMER_HEARTBEAT_MS, KAFKA_CONSUMER_SESSION_MS, KAFKA_GROUP_MEMBERS_MAX
 from onemq.protocols.kafka.errors import ErrorCode, Refused
-from onemq.protocols.kafka.groups.alarms import Alarm, Alarms
+from onemq.protocols.kafka.groups.alarms import Alarms
 from onemq.protocols.kafka.groups.assignors import ASSIGNORS, DEFAULT, Place, Shares
+from onemq.protocols.kafka.groups.catalog import Catalog
+from onemq.protocols.kafka.groups.consumer_member import JOINS, LEAVES_FOR_NOW, ConsumerMember
 from onemq.protocols.kafka.groups.subscription import CONSUMER
-from onemq.protocols.kafka.groups.topic_regex import compile_regex
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-
-JOINS = 0
-LEAVES = -1
-LEAVES_FOR_NOW = -2
-"""A static member that will be back soon."""
-
-
-class Catalog(Protocol):
-    """The topics, as groups need them."""
-
-    @property
-    def version(self) -> int:
-        """Rises whenever a topic comes, goes or gets partitions."""
-
-    def named(self, name: str) -> tuple[int, int] | None:
-        """(number, partitions) of a topic."""
-
-    def matching(self, expression: re.Pattern[str]) -> Iterator[str]:
-        """The names of topics that an expression matches."""
-
-    def name_of(self, number: int) -> str | None:
-        """The name of a topic, if it is still there."""
-
-    def id_of(self, number: int) -> bytes:
-        """Its id."""
-
-    def number_of(self, id: bytes) -> int | None:
-        """The topic of an id."""
-
-
-class ConsumerMember:
-    """One client."""
-
-    def __init__(self, id: str, instance_id: str | None) -> None:
-        self.id = id
-        self.instance_id = instance_id
-        self.rack_id: str | None = None
-        self.client_id = ""
-        self.host = ""
-        self.topics: frozenset[str] = frozenset()
-        self.regex: str | None = None
-        self.pattern: re.Pattern[str] | None = None
-        self.assignor: str | None = None
-        self.rebalance_timeout_ms = 0
-        self.epoch = JOINS
-        self.last_epoch = JOINS
-        """The one before: a client that has not got our last answer still has it."""
-        self.assigned: set[Place] = set()
-        self.revoking: set[Place] = set()
-        """What it must give up first, and may still have."""
-        self.since: dict[Place, int] = {}
-        """The epoch in which it got each of these."""
-        self.is_short = False
-        """Whether others have something that it is to get."""
-        self.told: set[Place] | None = None
-        """The assignment that it was told last."""
-        self.alarm: Alarm | None = None
-        self.revoke_alarm: Alarm | None = None
-
-    def wishes(self, catalog: Catalog) -> frozenset[str]:
-        """The names of the topics that it wants."""
-        return self.topics if self.pattern is None else self.topics.union(catalog.matching(self.pattern))
 
 
 class ConsumerGroup:
@@ -283,22 +220,12 @@ class ConsumerGroup:
         if request.server_assignor is not None and request.server_assignor not in ASSIGNORS:
             self._undo_join(member)
             raise Refused(ErrorCode.UNSUPPORTED_ASSIGNOR, f"assignors are {', '.join(ASSIGNORS)}")
-        before = (member.topics, member.regex, member.assignor)
-        regex = request.subscribed_topic_regex
-        if regex is not None and regex != member.regex:
-            try:
-                member.pattern = compile_regex(regex) if regex else None
-            except Refused:
-                self._undo_join(member)
-                raise
-            member.regex = regex
-        if request.subscribed_topic_names is not None:
-            member.topics = frozenset(request.subscribed_topic_names)
-        if request.rebalance_timeout_ms >= 0:
-            member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        member.assignor = request.server_assignor or member.assignor
-        member.rack_id = request.rack_id or member.rack_id
-        return member.id not in self.target or before != (member.topics, member.regex, member.assignor)
+        try:
+            changed = member.take_over(request)
+        except Refused:
+            self._undo_join(member)
+            raise
+        return changed or member.id not in self.target
 
     def _undo_join(self, member: ConsumerMember) -> None:
         if member.id not in self.target:

@@ -16,8 +16,10 @@ from onemq.limits import (
 from onemq.message import check_name
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.groups.alarms import Alarms
+from onemq.protocols.kafka.groups.catalog import Catalog
 from onemq.protocols.kafka.groups.classic import ClassicGroup
-from onemq.protocols.kafka.groups.consumer import JOINS, Catalog, ConsumerGroup
+from onemq.protocols.kafka.groups.consumer import ConsumerGroup
+from onemq.protocols.kafka.groups.consumer_member import JOINS
 from onemq.protocols.kafka.groups.member import Join, SyncAnswer
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

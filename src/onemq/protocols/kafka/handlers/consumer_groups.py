@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.groups.assignors import Place
-from onemq.protocols.kafka.groups.consumer import ConsumerGroup, ConsumerMember
+from onemq.protocols.kafka.groups.consumer import ConsumerGroup
+from onemq.protocols.kafka.groups.consumer_member import ConsumerMember
 from onemq.protocols.kafka.operations import GROUP_OPERATIONS
 from onemq.protocols.kafka.schema import INT32_MIN
 from onemq.protocols.kafka.schemas.consumer_group_describe import (

@@ -35,7 +35,7 @@ def _delete(
             raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
         if topic.config.compact and topic.config.retention_ms is None and topic.config.retention_bytes is None:
             raise Refused(ErrorCode.POLICY_VIOLATION, "a compacted topic keeps the last message of each key")
-        call.service.core.streams.trim_at(topic, partition.number, start)
+        call.service.core.removing.trim_at(topic, partition.number, start)
     except OneMQError as error:
         return DeleteRecordsPartitionResult(wanted.partition_index, -1, code_of(error))
     return DeleteRecordsPartitionResult(wanted.partition_index, partition.start)

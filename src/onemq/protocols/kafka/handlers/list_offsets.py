@@ -5,7 +5,8 @@ from functools import partial
 from onemq.core.partition import Partition
 from onemq.core.start import position_at
 from onemq.errors import OneMQError
-from onemq.log.records import UNREADABLE, decode_at, read_header
+from onemq.log.batch import read_header
+from onemq.log.records import UNREADABLE, decode_at
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.epochs import NO_EPOCH, check_epoch
 from onemq.protocols.kafka.errors import code_of

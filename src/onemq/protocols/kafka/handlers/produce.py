@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from onemq.core.topics import Topic
 from onemq.errors import Corrupt, InvalidArgument, NotFound, OneMQError
-from onemq.log.records import TRANSACTIONAL, BatchHeader
+from onemq.log.batch import TRANSACTIONAL, BatchHeader
 from onemq.protocols.kafka.batch import check_batch
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from onemq.core.group import Group
-from onemq.core.receiving import Receive
+from onemq.core.receive import Receive
 from onemq.core.whole import Share, Whole
 from onemq.limits import FETCH_BYTES_MAX, SHARE_IN_FLIGHT_MAX
 from onemq.protocols.kafka.call import Call

@@ -3,7 +3,8 @@
 import msgspec
 
 from onemq.core.core import Core
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.core.start import Start
 from onemq.core.topics import Topic
 from onemq.protocols.kafka.sharing.settings import ShareSettings, default_config

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from onemq.core.core import Core
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.limits import SHARE_SETTLED_MAX
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 

@@ -1,7 +1,7 @@
 """MQ.APPEND, MQ.PRODUCER: whole batches of messages that a client sealed, stored once however often they are sent.
 
-A batch is a Kafka record batch, version 2, as log/records.py describes it. It gets the time of the broker. With
-TRANSACTION it is stored, but nobody sees it before the commit.
+A batch is a Kafka record batch, version 2, as log/batch.py and log/records.py describe it. It gets the time of the
+broker. With TRANSACTION it is stored, but nobody sees it before the commit.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def _options(words: Words) -> _Options:
 
 def _stage(session: "RespSession", topic: Topic, number: int, batch: bytes, options: _Options) -> bytes:
     check_after_ms = TRANSACTION_CHECK_MS if options.check_after_ms is None else options.check_after_ms
-    staged = session.service.core.halves.stage(
+    staged = session.service.core.halves.batches.stage(
         options.transaction or "", options.group or "", topic, number, batch, options.place, check_after_ms
     )
     facts = {

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onemq.core.assignment import Attributes
-from onemq.core.group import Group, Member
+from onemq.core.delivery import Member
+from onemq.core.group import Group
 from onemq.errors import TooLarge
 from onemq.limits import MQ_MEMBERS_MAX
 from onemq.protocols.resp.errors import CommandError

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from onemq.core import marking
 from onemq.core.backlog import backlog as backlog_of
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.core.start import FIRST, Start, positions
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument, OneMQError

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from onemq.core.assignment import Attributes
 from onemq.core.core import Core
-from onemq.core.group import Group, Member
+from onemq.core.delivery import Member
+from onemq.core.group import Group
 from onemq.core.group_table import held_by
 from onemq.limits import MQ_MEMBERS_MAX
 from onemq.protocols.resp.errors import CommandError

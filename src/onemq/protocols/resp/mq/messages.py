@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from onemq.core.deadletters import death_of
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.topics import Topic
 from onemq.message import (
     BORN,

@@ -3,7 +3,9 @@
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from onemq.core.group import READY, Cursor, Delivery, Group
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import READY, Delivery
+from onemq.core.group import Group
 from onemq.limits import MQ_COUNT_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words, text_of
@@ -84,7 +86,7 @@ def claim(session: "RespSession", request: list[bytes]) -> bytes:
     for cursor, offsets in chosen.items():
         number = cursor.partition.number
         records = {record[0]: record for record in core.reading.page_at(cursor.partition, offsets)}
-        for offset in core.groups.claim(group, number, list(records), member, idle_ms):
+        for offset in core.claims.claim(group, number, list(records), member, idle_ms):
             deliveries = cursor.unacknowledged[offset].count
             found.append(message_reply(session, group.topic, number, records[offset], deliveries))
     return replies.array(found)

@@ -2,7 +2,8 @@
 
 import re
 
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.mq.arguments import shown
 

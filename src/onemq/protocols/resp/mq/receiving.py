@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from onemq.core.assignment import Attributes
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.limits import MQ_COUNT_MAX, MQ_CREDIT_MAX, PARTITIONS_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
-from onemq.core.group import Cursor, Group
+from onemq.core.cursor import Cursor
+from onemq.core.group import Group
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.mq.arguments import Words
 from onemq.protocols.resp.mq.places import existing_group

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.assignment import Attributes
 from onemq.core.group import Group
-from onemq.core.receiving import Handed, Receive
+from onemq.core.receive import Handed, Receive
 from onemq.errors import OneMQError
 from onemq.limits import MQ_PUSH_BYTES, MQ_PUSH_MESSAGES_MAX
 from onemq.protocols.resp import replies

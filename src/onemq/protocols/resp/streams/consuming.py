@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
-from onemq.core.group import Cursor, Delivery, Group, Member
-from onemq.core.receiving import Handed
+from onemq.core.cursor import Cursor
+from onemq.core.delivery import Delivery, Member
+from onemq.core.group import Group
+from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, id_of
 from onemq.message import Record
@@ -135,12 +137,12 @@ def history(
     own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
     core = session.service.core
     if group.policy is not None:
-        own = [each for each in own if not core.groups.bury_if_worn_out(cursor, each)]
+        own = [each for each in own if not core.claims.bury_if_worn_out(cursor, each)]
     own = own[:count]
     records = stream.records_at(own)
     if records:
         again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
-        core.groups.take(group, 0, consumer, core.stage.now_ms, again)
+        core.claims.take(group, 0, consumer, core.stage.now_ms, again)
     ids = stream.ids_of(cursor, [offset for offset in own if offset not in records])
     for offset in own:
         if offset in records:
@@ -173,7 +175,7 @@ def claim_entries(
     idle = idle[:count]
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
     records = stream.records_at(idle)
-    claimed = set(core.streams.claim(group, consumer, [offset for offset in idle if offset in records]))
+    claimed = set(core.claims.claim(group, 0, [offset for offset in idle if offset in records], consumer))
     for offset in idle:
         if offset in claimed:
             entries.add_encoded(_with_numbers(records[offset], *before[offset]))
@@ -290,4 +292,4 @@ def _other_offset(session: "RespSession", stream: Stream, group: Group, word: by
     offset = group.cursors[0].names.pop(word, None)
     if offset is not None:
         return offset
-    return session.service.core.streams.pending_offset(stream, group, parse_id(word))
+    return session.service.core.stream_groups.pending_offset(stream, group, parse_id(word))

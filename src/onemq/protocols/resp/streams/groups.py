@@ -68,7 +68,7 @@ def create(session: "RespSession", request: list[bytes]) -> bytes:
         raise CommandError("BUSYGROUP Consumer Group name already exists")
     last_id = stream.last_id if id is None else id
     group = core.groups.create(stream.topic.name, name, [stream.find(last_id + 1)], stream.topic.config.group)
-    core.streams.place_group(stream, group, last_id, read)
+    core.stream_groups.place(stream, group, last_id, read)
     core.keys.topic_changed(key)
     return replies.OK
 
@@ -78,7 +78,7 @@ def set_id(session: "RespSession", request: list[bytes]) -> bytes:
     stream = _stream(session, request[2])
     group = named_group(stream, request[2], request[3])
     last_id = stream.last_id if request[4] == b"$" else parse_any_id(request[4])
-    session.service.core.streams.place_group(stream, group, last_id, read)
+    session.service.core.stream_groups.place(stream, group, last_id, read)
     return replies.OK
 
 

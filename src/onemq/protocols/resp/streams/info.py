@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from onemq.core.group import Group, Member
+from onemq.core.delivery import Member
+from onemq.core.group import Group
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.core.window import DURATION_MS, NAMES_MAX, Window
@@ -86,12 +87,12 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
 
 
 def _position(session: "RespSession", found: Stream, group: Group) -> dict[str, bytes]:
-    streams = session.service.core.streams
-    read = streams.entries_read(found, group)
+    groups = session.service.core.stream_groups
+    read = groups.entries_read(found, group)
     cursor = found.cursor(group)
     in_order = found.added - read - found.deleted_from(cursor.next)
     return {
-        "last-delivered-id": id_reply(streams.last_delivered(found, group)),
+        "last-delivered-id": id_reply(groups.last_delivered(found, group)),
         "entries-read": replies.integer(read),
         "lag": replies.integer(max(in_order if cursor.partition.lanes is None else cursor.unread, 0)),
     }

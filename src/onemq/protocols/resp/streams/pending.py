@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onemq.core.group import COUNT_MAX, Group, Member
+from onemq.core.delivery import COUNT_MAX, Member
+from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
@@ -149,8 +150,8 @@ def xclaim(session: "RespSession", request: list[bytes]) -> bytes:
         except CommandError:
             break
     claim = _claim_options(request[5 + len(ids) :], core.stage.now_ms)
-    if claim.last_id > core.streams.last_delivered(stream, group):
-        core.streams.place_group(stream, group, claim.last_id, core.streams.entries_read(stream, group))
+    if claim.last_id > core.stream_groups.last_delivered(stream, group):
+        core.stream_groups.place(stream, group, claim.last_id, core.stream_groups.entries_read(stream, group))
     consumer = text_of(request[3])
     entries = [_claim_one(session, stream, group, consumer, id, idle_ms, claim) for id in ids]
     return replies.array([entry for entry in entries if entry])
@@ -162,7 +163,7 @@ def _claim_one(
     core, cursor = session.service.core, stream.cursor(group)
     offset = stream.offset_of(id)
     if offset is None or not stream.is_live(offset):
-        gone = core.streams.pending_offset(stream, group, id)
+        gone = core.stream_groups.pending_offset(stream, group, id)
         core.groups.acknowledge(group, 0, [] if gone is None else [gone])
         return b""
     delivery = cursor.unacknowledged.get(offset)
@@ -179,12 +180,12 @@ def _claim_one(
     if claim.count is not None and claim.count >= 0:
         count = claim.count
     elif not claim.only_ids:
-        if delivery is not None and core.groups.bury_if_worn_out(cursor, offset):
+        if delivery is not None and core.claims.bury_if_worn_out(cursor, offset):
             return b""
         count = min(count + 1, COUNT_MAX)
     assert claim.since_ms is not None
     known_consumer(session, group, consumer)
-    core.groups.take(group, 0, consumer, claim.since_ms, {offset: count})
+    core.claims.take(group, 0, consumer, claim.since_ms, {offset: count})
     if claim.only_ids:
         return id_reply(id)
     return entry_reply(stream.records_at([offset])[offset])
@@ -218,7 +219,7 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
                 gone.append(offset)
                 continue
             known_consumer(session, group, consumer)
-            if core.groups.claim(group, 0, [offset], consumer, counts=not only_ids):
+            if core.claims.claim(group, 0, [offset], consumer, counts=not only_ids):
                 claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
     left = scan[looked:]
     ids = stream.ids_of(cursor, [*gone, *left[:1]])
@@ -307,7 +308,7 @@ def xnack(session: "RespSession", request: list[bytes]) -> bytes:
 
 def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode: bytes, nack: _Nack) -> bool:
     core, cursor = session.service.core, stream.cursor(group)
-    offset = core.streams.pending_offset(stream, group, id)
+    offset = core.stream_groups.pending_offset(stream, group, id)
     if offset is None:
         offset = stream.offset_of(id)
         if not nack.force or offset is None or not stream.is_live(offset):
@@ -323,7 +324,7 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
         count = max(count - (mode == b"silent"), 0)
     if mode == b"fatal":
         count = COUNT_MAX
-    core.groups.give_up(group, 0, {offset: count if nack.count is None else nack.count})
+    core.claims.give_up(group, 0, {offset: count if nack.count is None else nack.count})
     return True
 
 

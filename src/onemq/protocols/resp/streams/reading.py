@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.group import Group
 from onemq.core.partition import Partition
-from onemq.core.receiving import Handed
+from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.errors import OneMQError, WrongType
 from onemq.protocols.resp import replies

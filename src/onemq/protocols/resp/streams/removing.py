@@ -54,7 +54,7 @@ def xdel(session: "RespSession", request: list[bytes]) -> bytes:
         return replies.integer(0)
     offsets = [stream.offset_of(id) for id in [parse_id(word) for word in request[2:]]]
     found = [offset for offset in offsets if offset is not None]
-    return replies.integer(session.service.core.streams.delete(stream, found))
+    return replies.integer(session.service.core.removing.delete(stream, found))
 
 
 def _options(words: list[bytes]) -> tuple[Removal, list[bytes]]:
@@ -95,15 +95,15 @@ def _delete(core: Core, stream: Stream, id: int, removal: Removal) -> int:
     offset = stream.offset_of(id)
     groups = stream.topic.groups.values()
     if removal is Removal.ACKED:
-        unread = any(core.streams.last_delivered(stream, group) < id for group in groups)
+        unread = any(core.stream_groups.last_delivered(stream, group) < id for group in groups)
         if unread or (offset is not None and is_referenced(stream, offset)):
             return _KEPT
     if removal is Removal.DELREF:
         for group in list(groups):
-            pending = core.streams.pending_offset(stream, group, id)
+            pending = core.stream_groups.pending_offset(stream, group, id)
             if pending is not None:
                 core.groups.acknowledge(group, 0, [pending])
-    deleted = core.streams.delete(stream, [offset]) if offset is not None else 0
+    deleted = core.removing.delete(stream, [offset]) if offset is not None else 0
     return _GONE if deleted else _NONE
 
 
@@ -116,7 +116,7 @@ def xackdel(session: "RespSession", request: list[bytes]) -> bytes:
     core = session.service.core
     answers = []
     for id in [parse_id(word) for word in words]:
-        pending = core.streams.pending_offset(stream, group, id)
+        pending = core.stream_groups.pending_offset(stream, group, id)
         if pending is None:
             answers.append(_NONE)
             continue

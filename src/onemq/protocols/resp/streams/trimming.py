@@ -71,7 +71,7 @@ class Trimming:
             return 0
         if self.removal is Removal.DELREF:
             drop_references(core, stream, list(range(stream.partition.start, start)))
-        return core.streams.trim(stream, start)
+        return core.removing.trim(stream, start)
 
     def _start(self, stream: Stream) -> int:
         """The first offset to keep."""
@@ -98,4 +98,4 @@ class Trimming:
                 break
             if not is_referenced(stream, record[0]):
                 gone.append(record[0])
-        return core.streams.delete(stream, gone, by_trimming=True)
+        return core.removing.delete(stream, gone, by_trimming=True)

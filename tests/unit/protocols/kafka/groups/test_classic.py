@@ -201,7 +201,7 @@ def test_the_protocol_is_the_one_that_most_like_best_of_those_that_all_know(worl
 
 def test_a_group_that_is_full_takes_nobody_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert KAFKA_GROUP_MEMBERS_MAX == 1_000
-    monkeypatch.setattr("onemq.protocols.kafka.groups.classic.KAFKA_GROUP_MEMBERS_MAX", 1)
+    monkeypatch.setattr("onemq.protocols.kafka.groups.roster.KAFKA_GROUP_MEMBERS_MAX", 1)
     one = Client(world, "one")
     stable(one)
     assert Client(world, "two").join() is ErrorCode.GROUP_MAX_SIZE_REACHED

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import astuple
 
 from onemq.core.start import FIRST, LAST
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas import share_acknowledge, share_fetch
 from onemq.protocols.kafka.schemas.share_acknowledge import ShareAcknowledgeRequest

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from onemq.log.records import decode, walk
+from onemq.log.batch import walk
+from onemq.log.records import decode
 from tests.unit.protocols.resp.mq.talk import Connection, Talk, refused
 
 

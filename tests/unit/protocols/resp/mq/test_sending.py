@@ -5,7 +5,9 @@ import gzip
 import pytest
 from crc32c import crc32c
 
-from onemq.log.records import HEADER_BYTES, NO_HEADERS, BatchBuilder, encode_headers, read_header
+from onemq.log.batch import HEADER_BYTES, read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import NO_HEADERS, encode_headers
 from tests.unit.protocols.resp.mq.talk import Connection, Talk, refused
 
 HOUR_MS = 3_600_000

@@ -6,7 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onemq.core.stream_ids import NUMBER_BITS, id_of
-from onemq.log.records import BatchBuilder, decode, encode_headers, read_header
+from onemq.log.batch import read_header
+from onemq.log.batch_builder import BatchBuilder
+from onemq.log.records import decode, encode_headers
 from onemq.message import DUE, STREAM_ID, Headers, Record
 from onemq.protocols.resp.streams.fields import (
     entry_reply,

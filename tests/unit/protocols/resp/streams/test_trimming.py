@@ -121,7 +121,7 @@ def test_about_so_many_means_whole_hundreds(text: str, gone: int) -> None:
 def test_what_was_deleted_does_not_count() -> None:
     broker, stream = make(10)
     with broker.turn() as core:
-        core.streams.delete(stream, [7, 4])
+        core.removing.delete(stream, [7, 4])
     assert trim(broker, stream, "MAXLEN 3") == 5
     assert left(stream) == [7, 9, 10]
 
