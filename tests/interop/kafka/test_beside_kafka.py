@@ -22,7 +22,7 @@ pytestmark = [
 
 NOBODY = UUID(int=0)
 STRANGER = UUID(int=5)
-OURS_ALONE = {"onemq.expired", "onemq.expires.ms", "onemq.kind", "onemq.trace"}
+OURS_ALONE = {"onemq.headers.compressed", "onemq.expired", "onemq.expires.ms", "onemq.kind", "onemq.trace"}
 OTHER_DEFAULTS = {
     "flush.messages",
     "max.message.bytes",
