@@ -51,6 +51,12 @@ class Index:
         row = bisect_right(self.offsets, relative_offset) - 1
         return (self.positions[row], self.offsets[row]) if row >= 0 else (0, 0)
 
+    def room(self, position: int, size: int) -> int:
+        """How many of so many bytes from a position on end where a batch begins; all of them where none is noted."""
+        row = bisect_right(self.positions, position + size) - 1
+        room = self.positions[row] - position if row >= 0 else 0
+        return room if room > 0 else size
+
     def latest_before(self, relative_offset: int) -> tuple[int, int]:
         """The position as of `before_offset`, and the highest time of all batches before it."""
         row = bisect_right(self.offsets, relative_offset) - 1

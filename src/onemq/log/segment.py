@@ -37,6 +37,7 @@ from onemq.log.scan import Scanned, scan_file
 
 HINTS_MAX = 64
 OFFSET_BYTES = 8
+_MUCH_BYTES = 64 << 10
 _CHECKED_FIELDS = Struct(">qi4xBI2xi")
 """Of a batch: base offset, length, magic, checksum, last offset delta."""
 
@@ -156,7 +157,7 @@ class Segment:
                 return batch
         place = self._find(offset)
         while place[0] < self.size:
-            data = self._read_at(place[0], bytes_max)
+            data = self._read_at(place[0], self._whole_bytes(place[0], bytes_max))
             end = self._sound_end(data, place)
             if end:
                 return data if end == len(data) else data[:end]
@@ -183,6 +184,13 @@ class Segment:
                 return data[at:after] if sound and self._is_borne_out(following, position + after, ends) else b""
             at, lowest = after, next_offset
         return b""
+
+    def _whole_bytes(self, position: int, bytes_max: int) -> int:
+        """How much to read at once: where it is much, not more than can be given, since the rest would have to be cut
+        off, which copies everything."""
+        if bytes_max < _MUCH_BYTES or position + bytes_max >= self.size:
+            return bytes_max
+        return self.index.room(position, bytes_max)
 
     def _read_at(self, position: int, bytes_max: int) -> bytes:
         content = self.content

@@ -13,8 +13,8 @@ from typing import cast
 
 from onemq.errors import OneMQError, TooManyConnections
 from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
-from onemq.net.turn import Turns
-from onemq.protocols import Session, SessionFactory
+from onemq.net.turn import Output, Turns
+from onemq.protocols import LARGE_BYTES, Session, SessionFactory
 
 _logger = logging.getLogger(__name__)
 
@@ -64,6 +64,7 @@ class Connection:
         "_closing",
         "_connections",
         "_factory",
+        "_has_large",
         "_held_bytes",
         "_holding",
         "_output",
@@ -93,6 +94,7 @@ class Connection:
         self.address = self.local_address = ""
         self.congested = False
         self._output: list[bytes] = []  # of the running turn
+        self._has_large = False  # in the output of the running turn
         self._held_bytes = 0  # of the running turn and of those that are not durable yet
         self._write_paused = False
         self._holding = False
@@ -150,6 +152,8 @@ class Connection:
             self._turns.touch(self)
         self._output.append(data)
         self._held_bytes += len(data)
+        if len(data) >= LARGE_BYTES:
+            self._has_large = True
         if self._write_paused or self._held_bytes > self.limits.output_pause_bytes:
             self._congest()
             self._cut_off_if_over_limit()
@@ -171,16 +175,24 @@ class Connection:
 
     # What the turn calls.
 
-    def collect(self) -> bytes:
-        data = self._output[0] if len(self._output) == 1 else b"".join(self._output)
-        self._output.clear()
+    def collect(self) -> Output:
+        output, has_large = self._output, self._has_large
+        self._has_large = False
+        if has_large and len(output) > 1:
+            self._output = []
+            return output
+        data = output[0] if len(output) == 1 else b"".join(output)
+        output.clear()
         return data
 
-    def release(self, data: bytes) -> None:
-        self._held_bytes -= len(data)
+    def release(self, data: Output) -> None:
+        self._held_bytes -= len(data) if isinstance(data, bytes) else sum(map(len, data))
         if self._transport.is_closing():
             return
-        self._transport.write(data)
+        if isinstance(data, bytes):
+            self._transport.write(data)
+        else:
+            self._transport.writelines(data)
         if self._closing:
             if not self._held_bytes:
                 self._close_transport()

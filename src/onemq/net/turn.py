@@ -27,6 +27,10 @@ _LOOK_SECONDS = 0.001
 """So long after a turn in which somebody asked for something the clock is looked at again."""
 
 
+Output = bytes | list[bytes]
+"""Of one connection: a list if copying it together would take long."""
+
+
 class TurnCore(Protocol):
     """What a turn needs of the core."""
 
@@ -46,10 +50,10 @@ class TurnCore(Protocol):
 class Outlet(Protocol):
     """What a turn needs of a connection."""
 
-    def collect(self) -> bytes:
+    def collect(self) -> Output:
         """Takes the output that the connection gathered in this turn."""
 
-    def release(self, data: bytes) -> None:
+    def release(self, data: Output) -> None:
         """The output may leave."""
 
     def fail(self, error: OneMQError) -> None:
@@ -61,7 +65,7 @@ class Turn:
 
     __slots__ = ("error", "finished", "outputs")
 
-    def __init__(self, outputs: list[tuple[Outlet, bytes]]) -> None:
+    def __init__(self, outputs: list[tuple[Outlet, Output]]) -> None:
         self.outputs = outputs
         self.finished = False
         self.error: OneMQError | None = None

@@ -12,9 +12,12 @@ from typing import Protocol
 
 from onemq import native
 from onemq.errors import OneMQError
-from onemq.limits import ConnectionLimits
+from onemq.limits import KIB, ConnectionLimits
 
 native.use()
+
+LARGE_BYTES = 64 * KIB
+"""From here on output that is handed over is not copied on its way to the socket."""
 
 
 class Peer(Protocol):

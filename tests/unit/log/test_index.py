@@ -35,6 +35,15 @@ def test_an_offset_is_looked_for_from_the_row_at_or_before_it() -> None:
     assert index.before_offset(10**9) == (1900, 190)
 
 
+def test_what_is_read_at_once_ends_where_a_batch_begins() -> None:
+    index = filled()
+    assert index.room(0, 1000) == 1000
+    assert index.room(100, 250) == 200
+    assert index.room(1850, 60) == 50
+    assert index.room(1900, 60) == 60
+    assert Index(100).room(0, 60) == 60
+
+
 def test_a_time_is_looked_for_from_the_last_row_before_which_everything_is_older() -> None:
     index = filled()
     assert index.before_time(-5) == 0

@@ -138,6 +138,19 @@ def test_large_batches_are_read_and_scanned(disk: Disk, size: int) -> None:
     assert [header.base_offset for _, header, _, _ in segment.scan()] == [0, 1, 3]
 
 
+@pytest.mark.parametrize("size", [10, 3_000, 30_000, 90_000])
+def test_much_is_read_in_whole_batches(disk: Disk, size: int) -> None:
+    segment = new_segment(disk)
+    while segment.size < 500_000:
+        add(segment, sealed(segment.end, [bytes(size)] * 10))
+    found: list[int] = []
+    while found[-1:] != [segment.end - 1]:
+        data = segment.read(len(found), 100_000)
+        assert len(data) <= max(100_000, 10 * size + 1_000)
+        found += offsets_in(data)
+    assert found == list(range(segment.end))
+
+
 def test_a_time_is_found_from_a_first_offset_on(disk: Disk) -> None:
     segment = filled(disk)
     assert segment.offset_at(1010, 0) == 30

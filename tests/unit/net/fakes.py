@@ -121,6 +121,10 @@ class FakeTransport:
         assert not self.closing
         self.written.append(data)
 
+    def writelines(self, pieces: list[bytes]) -> None:
+        assert not self.closing
+        self.written += pieces
+
     def get_write_buffer_size(self) -> int:
         return self.buffered_bytes
 

@@ -11,6 +11,7 @@ from onemq.errors import ReadOnly
 from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
 from onemq.net.connection import Connection, Connections, format_address
 from onemq.net.turn import Turns
+from onemq.protocols import LARGE_BYTES
 from tests.unit.net.fakes import FakeCore, FakeSession, FakeTransport
 
 LIMITS = ConnectionLimits(output_pause_bytes=100, output_bytes_max=1_000)
@@ -71,6 +72,23 @@ async def test_output_is_written_once_a_turn() -> None:
     assert transport.written == []
     await world.turn()
     assert transport.written == [b"ab"]
+
+
+@scenario
+async def test_large_output_is_not_copied() -> None:
+    world = World()
+    connection, transport, session = world.connect()
+    connection.limits = ConnectionLimits(output_pause_bytes=1 << 20, output_bytes_max=1 << 20)
+    large = bytes(LARGE_BYTES)
+    for pieces in ([b"a", large, b"b"], [large], [b"c", b"d"]):
+        transport.written.clear()
+        for piece in pieces:
+            session.peer.send(piece)
+        await world.turn()
+        assert b"".join(transport.written) == b"".join(pieces)
+        assert (large in pieces) == any(each is large for each in transport.written)
+    assert transport.written == [b"cd"]
+    assert not connection.congested
 
 
 @scenario

@@ -8,14 +8,14 @@ offered, is disconnected, as Kafka does: there is no response that it would unde
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from onemq.errors import AccessDenied, OneMQError, ProtocolError
 from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
-from onemq.protocols import Peer
+from onemq.protocols import LARGE_BYTES, Peer
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.codec import decode, encode
@@ -95,7 +95,8 @@ class KafkaSession:
             return
         self._call = None
         if response is not None:
-            self.peer.send(_response(call, response))
+            for part in _response(call, response):
+                self.peer.send(part)
         if not self._running:
             self._run()
 
@@ -176,7 +177,8 @@ def _read_call(
     return Call(session, api, version, correlation_id, client_id, decode(api.request, version, data, at))
 
 
-def _response(call: Call[Any], response: Message) -> bytes:
+def _response(call: Call[Any], response: Message) -> Iterator[bytes]:
+    """The response in parts: large records are one of their own, and so are not copied."""
     version = max(call.version, 0)
     is_flexible = version >= response.flexible_since and response.api_key != _API_VERSIONS
     pack_header = _pack_flexible_response_header if is_flexible else _pack_response_header
@@ -184,4 +186,10 @@ def _response(call: Call[Any], response: Message) -> bytes:
     encode(response, version, pieces)
     size = sum(map(len, pieces)) + 4 + is_flexible
     pieces[0] = pack_header(size, call.correlation_id)
-    return b"".join(pieces)
+    first = 0
+    for place, piece in enumerate(pieces):
+        if len(piece) >= LARGE_BYTES and isinstance(piece, bytes):
+            yield b"".join(pieces[first:place])
+            yield piece
+            first = place + 1
+    yield b"".join(pieces[first:])
