@@ -89,9 +89,11 @@ def note(key: str, text: str) -> None:
         client.rpush(key, text)
 
 
-@app.task(bind=True)
+@app.task(bind=True, acks_late=True)
 def meet(self: Task, key: str, count: int) -> str:
-    """Returns only when so many of this task run at the same time; tells where this one ran."""
+    """Returns only when so many of this task run at the same time; tells where this one ran.
+
+    Acknowledged late, so that no worker takes one that it cannot run yet."""
     with notes() as client:
         client.incr(key)
     wait_for(key, count)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka.errors import RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 from tests.interop.kafka.members import WAIT_SECONDS_MAX, fill, make_topic
@@ -50,8 +51,17 @@ def poll_until(members: list[Any], condition: Callable[[set[bytes]], bool]) -> N
     while not condition(bodies):
         assert time.monotonic() < give_up, "it does not happen"
         for member in members:
-            for records in member.poll(timeout_ms=20).values():
+            for records in member.poll(timeout_ms=300).values():  # with less it gives up joining, and begins again
                 bodies.update(each.value for each in records)
+
+
+def commit(member: Any, others: list[Any]) -> None:
+    """Polls on while the group is shared out anew: meanwhile nothing can be committed."""
+    while True:
+        try:
+            return member.commit()
+        except RebalanceInProgressError:
+            poll_until([member, *others], lambda _: sum(sizes([member, *others])) == 4)
 
 
 def sizes(members: list[Any]) -> list[int]:
@@ -61,7 +71,7 @@ def sizes(members: list[Any]) -> list[int]:
 def test_members_share_and_take_over(topic: str, filled: set[bytes], join: Callable[..., Any]) -> None:
     members = [join(), join()]
     poll_until(members, lambda bodies: sizes(members) == [2, 2] and bodies >= filled)
-    members[0].commit()
+    commit(members[0], members[1:])
     members.pop(0).close()
     poll_until(members, lambda bodies: sizes(members) == [4])
 
