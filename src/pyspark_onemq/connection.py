@@ -134,6 +134,8 @@ class Connection:
         self._socket.settimeout(REPLY_TIMEOUT_S)
         login = [] if password is None else ["AUTH", user or "default", password]
         reply = self._send_and_receive(self._pack(("HELLO", 3, *login)), 1)[0]
+        if isinstance(reply, Exception) and password is None and str(reply).startswith("NOAUTH "):
+            raise Refused(f"NOAUTH the broker at {self._place} has users: give the options user and password")
         if isinstance(reply, Exception):
             raise Refused(str(reply))
 

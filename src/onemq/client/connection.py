@@ -12,7 +12,7 @@ from hiredis import PushNotification, Reader, pack_command
 
 from onemq.client.address import Address
 from onemq.client.replies import raised
-from onemq.errors import Disconnected, ProtocolError
+from onemq.errors import AccessDenied, Disconnected, ProtocolError
 
 Word = bytes | str | int
 Answer = Callable[[Any], None]
@@ -169,7 +169,13 @@ async def _greet(connection: Connection, address: Address) -> None:
         words += ["AUTH", address.user or "default", address.password]
     if address.name is not None:
         words += ["SETNAME", address.name]
-    await connection.request(*words)
+    try:
+        await connection.request(*words)
+    except AccessDenied:
+        if address.password is not None:
+            raise
+        text = f"{address} has users: log in with onemq://user:password@{address.host}:{address.port}"
+        raise AccessDenied(text) from None
 
 
 async def _unwrapped(future: asyncio.Future[Any]) -> Any:
