@@ -6,7 +6,6 @@ After a crash it goes back to the turn that survived.
 
 from typing import TYPE_CHECKING, Any
 
-from onemq.core.admission import Verdict
 from onemq.core.cursor import Cursor
 from onemq.core.entries import DELIVER, DELIVER_LANE, GROUP_CREATE, HOLD, MARK, SEEK, UNRANK, offsets_of
 from onemq.core.expiry import expires_at_ms
@@ -132,9 +131,8 @@ class Handed:
             return []
         admission, now_ms = cursor.group.admission or PLAIN, self._world.core.stage.now_ms
         records = self._world.core.reading.page_at(cursor.partition, offsets)
-        wanted = (Verdict.HAND, Verdict.HOLD)
-        found = [record[0] for record in records if admission.fresh(cursor, record, now_ms) in wanted]
-        return self._not_passed(cursor, found)
+        wanted, _ = admission.fresh(cursor, records, now_ms)
+        return self._not_passed(cursor, [record[0] for record in wanted])
 
     def _not_passed(self, cursor: Cursor, offsets: list[int]) -> list[int]:
         """Those that the group cannot have passed for a reason: what its settings said, or because they expired."""

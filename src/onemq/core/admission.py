@@ -1,17 +1,14 @@
-"""Admission: what becomes of a record that is about to be handed out to a group.
+"""Admission: what becomes of records that are about to be handed out to a group.
 
-    HAND   a receiver gets it
-    PASS   it counts as acknowledged, and nobody sees it
-    DEAD   it becomes a dead letter
-    HOLD   it stands in line with others of its key, and a receiver gets it when it is the first (locks.py)
+A receiver gets them, at once or when they are the first in line of their key (locks.py); or they become dead letters;
+or they pass: they count as acknowledged, and nobody sees them.
 
 Groups without settings of that kind have no admission: what they hand out is looked at only if it may expire.
 """
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
-from onemq.core.expiry import is_expired
+from onemq.core.expiry import is_expired, may_expire
 from onemq.core.filter import Filter, compile_filter
 from onemq.core.locks import NO_HASH, order_hash
 from onemq.core.once import NO_KEY, digest, key_of
@@ -25,15 +22,6 @@ NO_LIMIT = 1 << 64
 NOTHING = 0
 EXPIRED = "expired"
 """The reason of a dead letter that nobody asked for in time."""
-
-
-class Verdict(Enum):
-    """What becomes of a record."""
-
-    HAND = 0
-    PASS = 1
-    DEAD = 2
-    HOLD = 3
 
 
 class Admission:
@@ -50,12 +38,25 @@ class Admission:
         self.locking = config.order == "key" or config.once is not None
         """Whether messages of one key wait for each other."""
 
-    def fresh(self, cursor: "Cursor", record: Record, now_ms: int) -> Verdict:
-        """Of a record that was never handed out."""
-        if self._filter is not None and not self._filter_at(cursor, self._filter).matches(record):
-            return Verdict.PASS
-        verdict = self.again(cursor, record, now_ms)
-        return Verdict.HOLD if self.locking and verdict is Verdict.HAND else verdict
+    def fresh(self, cursor: "Cursor", records: list[Record], now_ms: int) -> tuple[list[Record], list[int]]:
+        """Of records that were never handed out: those that are, and the offsets of dead letters. The others pass."""
+        if self._filter is not None:
+            records = self._filter_at(cursor, self._filter).select(records)
+        return self.again(cursor, records, now_ms)
+
+    def again(self, cursor: "Cursor", records: list[Record], now_ms: int) -> tuple[list[Record], list[int]]:
+        """The same of records that the group has come to before."""
+        group, topic = cursor.group, cursor.group.topic
+        if not records or (group.once_keys is None and not may_expire(topic, cursor.partition, records)):
+            return records, []
+        handed: list[Record] = []
+        expired: list[int] = []
+        for record in records:
+            if is_expired(topic, record, now_ms):
+                expired.append(record[0])
+            elif not self._is_done(cursor, record, now_ms):
+                handed.append(record)
+        return handed, expired if topic.config.expired == "dead" else []
 
     def _filter_at(self, cursor: "Cursor", filter: Filter) -> Filter:
         partition = cursor.partition
@@ -64,16 +65,11 @@ class Admission:
             found = self._filters[partition.number] = filter.at(partition.topic_id, partition.number)
         return found
 
-    def again(self, cursor: "Cursor", record: Record, now_ms: int) -> Verdict:
-        """Of a record that the group has come to before."""
-        group = cursor.group
-        if is_expired(group.topic, record, now_ms):
-            return Verdict.DEAD if group.topic.config.expired == "dead" else Verdict.PASS
-        if group.once_keys is not None:
-            key = self.once_key(cursor, record)
-            if key and group.once_keys.has(key, now_ms):
-                return Verdict.PASS
-        return Verdict.HAND
+    def _is_done(self, cursor: "Cursor", record: Record, now_ms: int) -> bool:
+        """Whether another message of the same business key was acknowledged."""
+        once_keys = cursor.group.once_keys
+        key = self.once_key(cursor, record) if once_keys is not None else NO_KEY
+        return once_keys is not None and bool(key) and once_keys.has(key, now_ms)
 
     def order_key(self, record: Record) -> int:
         """The hash of what keeps a message in order with others."""

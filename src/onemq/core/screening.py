@@ -5,7 +5,7 @@ waiting. What is left is for the next turn.
 """
 
 from onemq import limits
-from onemq.core.admission import EXPIRED, Admission, Verdict
+from onemq.core.admission import EXPIRED, Admission
 from onemq.core.cursor import Cursor
 from onemq.core.expiry import is_expired, may_expire
 from onemq.core.group import Group, GroupConfig
@@ -27,6 +27,21 @@ def _room(cursor: Cursor) -> int:
     """How many more messages of a partition may stand in line behind others."""
     locks = cursor.group.locks
     return limits.HELD_PER_PARTITION_MAX - (locks.held(cursor.partition.number) if locks is not None else 0)
+
+
+def _taken(ahead: list[Record], most: int) -> list[Record]:
+    """The next records of those that were read ahead, which stand there in reverse."""
+    records = ahead[: -most - 1 : -1]
+    del ahead[-most:]
+    return records
+
+
+def _passed(records: list[Record], handed: list[Record], dead: list[int]) -> list[int]:
+    """The offsets of those that are neither handed out nor dead letters."""
+    if len(records) == len(handed) + len(dead):
+        return []
+    others = {record[0] for record in handed}.union(dead)
+    return [record[0] for record in records if record[0] not in others]
 
 
 class Screening:
@@ -69,23 +84,7 @@ class Screening:
 
     def take(self, cursor: Cursor, member: str, most: int, in_flight: bool) -> list[Record]:
         """Hands up to so many of the records that were read ahead to a member."""
-        admission = cursor.group.admission or PLAIN
-        now_ms, ahead = self._stage.now_ms, cursor.ahead
-        handed: list[Record] = []
-        dead: list[int] = []
-        passed: list[int] = []
-        next_offset = cursor.position
-        while ahead and len(handed) < most and self._left > 0:
-            record = ahead.pop()
-            next_offset = record[0] + 1
-            verdict = admission.fresh(cursor, record, now_ms)
-            if verdict is Verdict.HAND:
-                handed.append(record)
-                continue
-            self._left -= 1
-            (dead if verdict is Verdict.DEAD else passed).append(record[0])
-        self._bury_fresh(cursor, next_offset, dead)
-        self._tell_passed(cursor, passed)
+        handed, next_offset = self._screened(cursor, cursor.group.admission or PLAIN, most)
         offsets = [record[0] for record in handed]
         self._groups.deliver(cursor, member, next_offset, offsets if in_flight else [])
         return handed
@@ -94,24 +93,9 @@ class Screening:
         """Puts records that were read ahead in line; those that are first in theirs are ready then. Returns how
         many."""
         admission = cursor.group.admission or PLAIN
-        now_ms, ahead = self._stage.now_ms, cursor.ahead
         at_once = _HOLD_AT_ONCE_MIN if cursor.ranked is None else 1  # where they may be overtaken, not too early
-        most = min(max(most, at_once), _room(cursor))
-        held: list[Record] = []
-        dead: list[int] = []
-        passed: list[int] = []
-        next_offset = cursor.position
-        while ahead and len(held) < most and self._left > 0:
-            record = ahead.pop()
-            next_offset = record[0] + 1
-            verdict = admission.fresh(cursor, record, now_ms)
-            self._left -= 1
-            if verdict is Verdict.HOLD:
-                held.append(record)
-            else:
-                (dead if verdict is Verdict.DEAD else passed).append(record[0])
-        self._bury_fresh(cursor, next_offset, dead)
-        self._tell_passed(cursor, passed)
+        held, next_offset = self._screened(cursor, admission, min(max(most, at_once), _room(cursor)))
+        self._left -= len(held)
         offsets = [record[0] for record in held]
         order_keys = [admission.order_key(record) for record in held]
         once_keys = [admission.once_key(cursor, record) for record in held]
@@ -119,20 +103,36 @@ class Screening:
         cursor.again.update((each[0], each) for each in held if not cursor.unacknowledged[each[0]].due_ms)
         return len(held)
 
+    def _screened(self, cursor: Cursor, admission: Admission, most: int) -> tuple[list[Record], int]:
+        """Up to so many records that may be handed out, once the others are out of the way, and the offset after all
+        that were looked at."""
+        now_ms, ahead = self._stage.now_ms, cursor.ahead
+        handed: list[Record] = []
+        dead: list[int] = []
+        next_offset = cursor.position
+        while ahead and len(handed) < most and self._left > 0:
+            records = _taken(ahead, min(most - len(handed), self._left))
+            next_offset = records[-1][0] + 1
+            found, expired = admission.fresh(cursor, records, now_ms)
+            self._left -= len(records) - len(found)
+            self._tell_passed(cursor, records, found, expired)
+            handed += found
+            dead += expired
+        self._bury_fresh(cursor, next_offset, dead)
+        return handed, next_offset
+
     def again(self, cursor: Cursor, records: list[Record]) -> list[Record]:
         """Those of the records that may be handed out, once the others are out of the way."""
         group = cursor.group
         if not records or is_plain(cursor, records):
             return records
-        admission, now_ms = group.admission or PLAIN, self._stage.now_ms
-        verdicts = [(record, admission.again(cursor, record, now_ms)) for record in records]
-        passed = [record[0] for record, verdict in verdicts if verdict is Verdict.PASS]
-        self._tell_passed(cursor, passed)
-        self._groups.dismiss(group, cursor.partition.number, passed)
-        for record, verdict in verdicts:
-            if verdict is Verdict.DEAD:
-                self._groups.bury(cursor, record[0], EXPIRED)
-        return [record for record, verdict in verdicts if verdict is Verdict.HAND]
+        admission = group.admission or PLAIN
+        handed, dead = admission.again(cursor, records, self._stage.now_ms)
+        self._tell_passed(cursor, records, handed, dead)
+        self._groups.dismiss(group, cursor.partition.number, _passed(records, handed, dead))
+        for offset in dead:
+            self._groups.bury(cursor, offset, EXPIRED)
+        return handed
 
     def bury_expired(self, cursor: Cursor, most: int) -> int:
         """Makes up to so many records that were read ahead dead letters, up to the first that has not expired.
@@ -145,9 +145,9 @@ class Screening:
             self._bury_fresh(cursor, dead[-1] + 1, dead)
         return len(dead)
 
-    def _tell_passed(self, cursor: Cursor, offsets: list[int]) -> None:
-        if offsets and self._groups.trace is not None:
-            self._groups.trace.passed(cursor, offsets)
+    def _tell_passed(self, cursor: Cursor, records: list[Record], handed: list[Record], dead: list[int]) -> None:
+        if self._groups.trace is not None and len(records) > len(handed) + len(dead):
+            self._groups.trace.passed(cursor, _passed(records, handed, dead))
 
     def _bury_fresh(self, cursor: Cursor, next_offset: int, offsets: list[int]) -> None:
         if offsets:
