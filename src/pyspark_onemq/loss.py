@@ -58,6 +58,12 @@ class Losses:
             return extent.end
         return wanted
 
+    def unreadable(self, where: str, first: int, end: int, problem: Exception) -> None:
+        self._report(
+            f"the messages of {where} with offsets {first} to {end - 1} cannot be decoded, since their producer made "
+            f"the batch wrong ({problem})", f"reading goes on at offset {end}",
+        )  # fmt: skip
+
     def end_missing(self, extent: Extent, wanted: int) -> None:
         self._report(
             f"{extent.topic}/{extent.number} ends at offset {extent.end}, but messages up to {wanted} were there when "

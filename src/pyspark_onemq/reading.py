@@ -11,6 +11,8 @@ import pyarrow
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from onemq.errors import OneMQError
+from onemq.log.batch import walk
 from onemq.memory import keep_large_blocks
 from pyspark_onemq.bodies import Bodies
 from pyspark_onemq.catalog import extents_there
@@ -37,20 +39,39 @@ def rows(partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
     body = body_schema(options)
     bodies = None if body is None else Bodies(body, to_arrow_schema(table_schema(options), timezone="UTC"))
     with connect(options.server) as connection:
-        for range, first, next_offset, batches in _Pages(connection, options).of(partition.ranges):
-            end = min(next_offset, range.end)
-            page = decode(batches, first, end, range.topic, range.partition, range.topic_id, schema)
-            if page.num_rows:
-                yield page if bodies is None else bodies.expand(page)
+        losses = Losses(options.fail_on_data_loss)
+        for page in _Pages(connection, options, losses).of(partition.ranges):
+            for found in decoded(page, schema, losses):
+                if found.num_rows:
+                    yield found if bodies is None else bodies.expand(found)
+
+
+def decoded(page: Page, schema: pyarrow.Schema, losses: Losses) -> Iterator[pyarrow.RecordBatch]:
+    """The messages of a page, without batches that cannot be decoded, which are a loss."""
+    range, first, next_offset, batches = page
+
+    def messages(data: bytes) -> pyarrow.RecordBatch:
+        end = min(next_offset, range.end)
+        return decode(data, first, end, range.topic, range.partition, range.topic_id, schema)
+
+    try:
+        yield messages(batches)
+    except OneMQError:
+        for position, header in walk(batches):
+            try:
+                yield messages(batches[position : position + header.size])
+            except OneMQError as problem:
+                where = f"{range.topic}/{range.partition}"
+                losses.unreadable(where, header.base_offset, header.next_offset, problem)
 
 
 class _Pages:
     """Fetches the ranges of a task one page after the other."""
 
-    def __init__(self, connection: Connection, options: ReadOptions) -> None:
+    def __init__(self, connection: Connection, options: ReadOptions, losses: Losses) -> None:
         self._connection = connection
         self._filter: tuple[Word, ...] = () if options.filter is None else ("FILTER", options.filter)
-        self._losses = Losses(options.fail_on_data_loss)
+        self._losses = losses
 
     def of(self, ranges: list[Range]) -> Iterator[Page]:
         with ThreadPoolExecutor(1) as ahead:

@@ -13,6 +13,8 @@ from pyspark_onemq.boundaries import Bytes, Numbers, all_record_starts, batch_st
 
 _BUFFER_BYTES_MAX = (1 << 31) - 1
 """Arrow's binary columns have offsets of 32 bits."""
+_LAST_SHIFT = 63
+"""Of the tenth byte of a varint, of which one bit fits into a number."""
 _HEADER = np.dtype([
     ("base_offset", ">i8"), ("length", ">i4"), ("leader_epoch", ">i4"), ("magic", "u1"), ("crc", ">u4"),
     ("attributes", ">i2"), ("last_offset_delta", ">i4"), ("base_time_ms", ">i8"), ("max_time_ms", ">i8"),
@@ -102,6 +104,8 @@ def _fields(batches: _Batches, first: int, end: int) -> Records:
     _check_ends(starts, ends, batches.end, count)
     time_delta, at = varints(buffer, at + 1)
     offset_delta, at = varints(buffer, at)
+    if ((offset_delta < 0) | (offset_delta > np.repeat(batches.headers["last_offset_delta"], count))).any():
+        raise IndexError
     offset = np.repeat(batches.headers["base_offset"].astype(np.int64), count) + offset_delta
     time_ms = _times(batches.headers, time_delta, count)
     wanted = (offset >= first) & (offset < end)
@@ -164,14 +168,14 @@ def varints(buffer: Bytes, at: Numbers) -> tuple[Numbers, Numbers]:
     if more.any():
         number &= 0x7F
         rows: Any = slice(None) if more.all() else np.flatnonzero(more)
-        for shift in range(7, 64, 7):
+        for shift in range(7, _LAST_SHIFT + 1, 7):
             byte = buffer.take(after[rows])
             number[rows] |= (byte & 0x7F).astype(np.int64) << shift
             after[rows] += 1
+            if shift == _LAST_SHIFT and (byte > 1).any():
+                raise IndexError
             more = byte > 0x7F
             if not more.any():
                 break
             rows = np.flatnonzero(more) if isinstance(rows, slice) else rows[more]
-        else:
-            raise IndexError
     return number >> 1 ^ -(number & 1), after

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from onemq.errors import NotFound
 from pyspark_onemq.catalog import Extent, extents, extents_there, resolve, topic_names
 from pyspark_onemq.connection import Connection
 from pyspark_onemq.group import Group
@@ -54,8 +55,8 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the next micro-batch ends. What is below `start` has been handled: that is reported to the broker."""
         before = Offsets({}, {}) if start is None else Offsets.from_json(start)
         self._report(before)
-        found = self._found()
-        for topic in sorted(before.ids.keys() - {each.topic for each in found}):
+        found = self._found(before)
+        for topic in sorted((before.ids.keys() | self._topic_names()) - {each.topic for each in found}):
             self._losses.topic_gone(topic)
         begins = self._begins(before, found)
         ends = self._bounded(found, begins)
@@ -97,11 +98,21 @@ class OneMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._group is not None:
             self._group.report(self._connected(), position)
 
-    def _found(self) -> list[Extent]:
-        names = self._topic_names()
-        if self._options.topics.pattern is not None:
+    def _found(self, before: Offsets | None = None) -> list[Extent]:
+        """The partitions that are there. A topic that is subscribed by its name may be missing only if the query has
+        read it before, or goes on without what is gone."""
+        names, topics = self._topic_names(), self._options.topics
+        if topics.pattern is not None:
             return extents_there(self._connected(), names)
-        return extents(self._connected(), self._options.topics, names)
+        try:
+            return extents(self._connected(), topics, names)
+        except NotFound:
+            there = extents_there(self._connected(), names)
+            gone = set(names).difference(each.topic for each in there)
+            if self._options.fail_on_data_loss and (before is None or gone.isdisjoint(before.ids)):
+                raise
+        assigned = {(topic, number) for topic, numbers in topics.assigned for number in numbers}
+        return [each for each in there if not assigned or each.place in assigned]
 
     def _topic_names(self) -> list[str]:
         looked, names = self._names

@@ -172,6 +172,33 @@ def test_a_topic_that_is_gone_is_an_error_or_left_out(query: Query, connection: 
     assert list(query.checkpoint) == ["gone.a"]
 
 
+def test_a_topic_that_was_subscribed_by_name_may_go_too(query: Query, connection: Connection) -> None:
+    send(connection, "leaves.a", range(3))
+    send(connection, "leaves.b", range(3))
+    query.restart(subscribe="leaves.a,leaves.b", startingOffsets="earliest")
+    assert query.batch() == ["0", "1", "2"] * 2
+    connection.call("MQ.TOPIC", "DELETE", "leaves.b")
+    with pytest.raises(DataLoss, match=r"the topic 'leaves.b' was deleted, perhaps with messages"):
+        query.batch()
+    query.restart(failOnDataLoss="false")
+    send(connection, "leaves.a", ["3"])
+    assert query.batch() == ["3"]
+    query.restart()
+    send(connection, "leaves.a", ["4"])
+    assert query.batch() == ["4"]
+    send(connection, "leaves.b", ["new"])
+    assert query.batch() == ["new"]
+
+
+def test_a_name_that_never_was_there_is_an_error_after_a_restart_too(query: Query, connection: Connection) -> None:
+    send(connection, "spelled", range(3))
+    query.restart(subscribe="spelled", startingOffsets="earliest")
+    assert query.batch() == ["0", "1", "2"]
+    query.restart(subscribe="spelled,speled")
+    with pytest.raises(NotFound, match="did you mean 'spelled'"):
+        query.batch()
+
+
 def test_a_task_that_comes_too_late_fails_or_skips_the_gap(broker: Serve, connection: Connection) -> None:
     send(connection, "late", range(10))
     topic_id = connection.call("MQ.TOPIC", "INFO", "late")["id"]
