@@ -41,7 +41,7 @@ MODULES = {
         topics bitmap core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn connection",
-    "protocols/resp": "session codec replies runs lists strings command arguments",
+    "protocols/resp": "session codec crowd replies runs lists strings command arguments",
     "protocols/resp/streams": "adding consuming reading fields entries ids",
 }
 """Those that every message passes. What defines msgspec structures must stay plain: mypyc drops their options."""

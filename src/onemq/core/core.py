@@ -170,6 +170,10 @@ class Core:
         due_ms = _earlier(due_ms, self.scans.tick(now_ms))
         return _earlier(due_ms, self.waiting.tick(now_ms))
 
+    def set_time(self, now_ms: int) -> None:
+        """Begins a turn in which nothing is due as far as the last tick knew; the time must not have gone back."""
+        self.stage.now_ms = self.keys.now_ms = now_ms
+
     def settle(self) -> None:
         """Ends the calls of a turn: serves those who wait, and writes what is traced."""
         if self.stage.refusal is None:

@@ -1,6 +1,7 @@
 """A connection: owns the transport, feeds its session, holds its output until the turn is durable.
 
     data_received -> turns.begin -> session.receive -> send ... collect -> release -> transport.write
+    a small request: data_received -> turns.gather ... take -> session.receive, or many of them together -> send ...
 
 Flow control: while the peer does not take our output, neither its commands nor its input go on. Above
 a hard limit, which only output can reach that its session was not asked for, it is cut off.
@@ -12,11 +13,13 @@ from collections.abc import Callable
 from typing import cast
 
 from onemq.errors import OneMQError, TooManyConnections
-from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
+from onemq.limits import CLOSE_LINGER_MS, KIB, ConnectionLimits
 from onemq.net.turn import Output, Turns
-from onemq.protocols import LARGE_BYTES, Session, SessionFactory
+from onemq.protocols import LARGE_BYTES, Arrived, ReceiveAlike, Session, SessionFactory
 
 _logger = logging.getLogger(__name__)
+_GATHERED_BYTES_MAX = 16 * KIB
+"""Larger pieces are executed at once: they are large requests, or so many that they cost little each as it is."""
 
 
 class Connections:
@@ -69,6 +72,7 @@ class Connection:
         "_holding",
         "_output",
         "_reading",
+        "_receive_alike",
         "_session",
         "_transport",
         "_turns",
@@ -100,6 +104,7 @@ class Connection:
         self._holding = False
         self._reading = True
         self._closing = False
+        self._receive_alike: ReceiveAlike | None = None
 
     # What the transport calls.
 
@@ -110,20 +115,23 @@ class Connection:
         self._transport.set_write_buffer_limits(high=self.limits.output_pause_bytes)
         self._turns.begin()
         self._session = self._factory(self)
+        self._receive_alike = self._session.receive_alike
         if self._connections.full:
             self.fail(TooManyConnections("max number of clients reached"))
         else:
             self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
-        if not self._closing:
+        if self._closing:
+            return
+        if self._receive_alike is not None and len(data) <= _GATHERED_BYTES_MAX:
+            self._turns.gather(self, self._session, data)
+        else:
             self._turns.begin(len(data))
-            try:
-                self._session.receive(data)
-            except Exception:
-                self._end_after_bug()
+            self._receive(data)
 
     def eof_received(self) -> bool:
+        self._turns.begin()  # what came before it is executed first
         self.close()
         return True  # the transport stays until our output has left
 
@@ -142,6 +150,12 @@ class Connection:
         self._turns.begin()
         self._call(self._session.lost)
         del self._session  # each knows the other: neither waits for the garbage collector
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            self._session.receive(data)
+        except Exception:
+            self._end_after_bug()
 
     # What the session calls.
 
@@ -175,6 +189,16 @@ class Connection:
 
     # What the turn calls.
 
+    def take(self, arrived: Arrived, at: int) -> int:
+        if self._closing:
+            return 1
+        if at + 1 < len(arrived) and self._receive_alike is not None:
+            count = self._receive_alike(arrived, at)
+            if count:
+                return count
+        self._receive(arrived[at][1])
+        return 1
+
     def collect(self) -> Output:
         output, has_large = self._output, self._has_large
         self._has_large = False
@@ -186,13 +210,17 @@ class Connection:
         return data
 
     def release(self, data: Output) -> None:
-        self._held_bytes -= len(data) if isinstance(data, bytes) else sum(map(len, data))
-        if self._transport.is_closing():
-            return
+        transport = self._transport
         if isinstance(data, bytes):
-            self._transport.write(data)
+            self._held_bytes -= len(data)
+            if transport.is_closing():
+                return
+            transport.write(data)
         else:
-            self._transport.writelines(data)
+            self._held_bytes -= sum(map(len, data))
+            if transport.is_closing():
+                return
+            transport.writelines(data)
         if self._closing:
             if not self._held_bytes:
                 self._close_transport()

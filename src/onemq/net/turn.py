@@ -2,7 +2,9 @@
 
     first event ──> begin: read the clock, core.tick
     other events    ... commands run against the core, connections collect their output ...
-    end of iteration: core.settle, core.flush(done) ── done ──> the turn's output leaves
+    end of iteration: what was gathered is executed, core.settle, core.flush(done) ── done ──> the turn's output leaves
+
+Small requests are gathered until the end of the iteration, because those that are alike cost much less together.
 
 Output leaves strictly in the order of turns, also when a turn has written nothing: what a client
 reads in a reply is durable, and so is everything the reply may have seen.
@@ -21,10 +23,13 @@ from typing import Protocol
 
 from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
+from onemq.protocols import Arrived, Session
 
 _logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.001
 """So long after a turn in which somebody asked for something the clock is looked at again."""
+_TICK_REST_MS = 2
+"""Turns that follow each other faster do not all look for what is due, unless the last look said so."""
 
 
 Output = bytes | list[bytes]
@@ -36,6 +41,9 @@ class TurnCore(Protocol):
 
     def tick(self, now_ms: int) -> int | None:
         """Does what is due; returns when it must be called again at the latest."""
+
+    def set_time(self, now_ms: int) -> None:
+        """As `tick`, when nothing is due as far as the last one knew."""
 
     def settle(self) -> None:
         """Serves those who wait."""
@@ -58,6 +66,13 @@ class Outlet(Protocol):
 
     def fail(self, error: OneMQError) -> None:
         """The output must not leave; the peer is told why, and the connection ends."""
+
+
+class Inlet(Outlet, Protocol):
+    """What a turn needs of a connection whose requests are gathered."""
+
+    def take(self, arrived: Arrived, at: int) -> int:
+        """Executes what it received, and with it what others did behind it, if that is alike. Returns how many."""
 
 
 class Turn:
@@ -93,10 +108,15 @@ class Turns:
         self._on_broken = on_broken
         self._now_ms = 0
         self._due_ms: int | None = None
+        self._tick_ms = 0  # a turn that begins before this does not tick
         self._begun = False
         self._active = False  # somebody asked for something: more than the timer's look at the clock
         self._end_is_scheduled = False
         self._received_bytes = 0
+        self._arrived: Arrived = []
+        self._inlets: list[Inlet] = []
+        """Those by which it has arrived."""
+        self._arrived_bytes = 0
         self._touched: list[Outlet] = []
         self._bug: OneMQError | None = None
         self._unfinished: deque[Turn] = deque()
@@ -110,6 +130,8 @@ class Turns:
 
     def begin(self, received_bytes: int = 0) -> None:
         """Begins a turn unless one runs. To be called before anything that may change the core."""
+        if self._inlets:
+            self._work_off()
         self._received_bytes += received_bytes
         if self._begun and self._active and self._received_bytes <= TURN_BYTES_MAX:
             return
@@ -119,6 +141,16 @@ class Turns:
         self._active = True
         if not self._begun:
             self._begin()
+
+    def gather(self, inlet: Inlet, session: Session, data: bytes) -> None:
+        """Keeps what a connection received, until the end of this iteration or until something else happens."""
+        self._arrived.append((session, data))
+        self._inlets.append(inlet)
+        self._arrived_bytes += len(data)
+        if self._arrived_bytes > TURN_BYTES_MAX:
+            self._work_off()
+        elif not self._end_is_scheduled:
+            self._schedule_end()
 
     def touch(self, outlet: Outlet) -> None:
         """Notes that a connection has output in this turn."""
@@ -145,16 +177,18 @@ class Turns:
     async def catch_up(self) -> None:
         """The clock has jumped: does everything that is due by now, and waits until all of it has left."""
         while True:
+            if self._inlets:
+                self._work_off()
             if self._begun:
                 self._end()
-            self._now_ms = 0
+            self._tick_ms = 0
             self._begin()
             await self.quiet()
             if self._due_ms is None or self._due_ms > self._clock_ms():
                 return
 
     def _is_busy(self) -> bool:
-        return bool(self._begun or self._touched or self._unfinished)
+        return bool(self._inlets or self._begun or self._touched or self._unfinished)
 
     # A turn runs.
 
@@ -162,19 +196,36 @@ class Turns:
         self._begun = True
         self._schedule_end()
         now_ms = self._clock_ms()
-        if now_ms != self._now_ms:
+        if not self._now_ms <= now_ms < self._tick_ms:
             self._tick(now_ms)
+        elif now_ms != self._now_ms:
+            self._core.set_time(now_ms)
+        self._now_ms = now_ms
 
     def _tick(self, now_ms: int) -> None:
-        self._now_ms = now_ms
         try:
             due_ms = self._core.tick(now_ms)
         except Exception:
             due_ms = now_ms + TICK_INTERVAL_MAX_MS
             self._note_bug("tick")
         self._due_ms = due_ms
+        rest_ms = _TICK_REST_MS if due_ms is None else min(due_ms - now_ms, _TICK_REST_MS)
+        self._tick_ms = now_ms + max(rest_ms, 1)
         if due_ms is not None:
             self._wake_in(due_ms - now_ms)
+
+    def _work_off(self) -> None:
+        """Executes what was gathered."""
+        arrived, inlets, received_bytes = self._arrived, self._inlets, self._arrived_bytes
+        self._arrived, self._inlets, self._arrived_bytes = [], [], 0
+        self.begin(received_bytes)
+        at = 0
+        try:
+            while at < len(inlets):
+                at += inlets[at].take(arrived, at)
+        except Exception:
+            self._note_bug("requests that are alike")
+            self._touched += inlets[at:]
 
     def _schedule_end(self) -> None:
         if not self._end_is_scheduled:
@@ -183,6 +234,8 @@ class Turns:
 
     def _end_of_iteration(self) -> None:
         self._end_is_scheduled = False
+        if self._inlets:
+            self._work_off()
         if self._active:
             self._active = False
             self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
@@ -283,5 +336,5 @@ class Turns:
             # Turns went on meanwhile and had a look themselves: only the newest of them wants another one.
             self._wake_at(self._look_time)
             return
-        self._now_ms = 0  # in any case: the last tick may not have known of everything
+        self._tick_ms = 0  # in any case: the last tick may not have known of everything
         self._begin()

@@ -55,6 +55,11 @@ class Peer(Protocol):
 class Session(Protocol):
     """One connection's state in one protocol. Never called again after `lost`."""
 
+    @property
+    def receive_alike(self) -> "ReceiveAlike | None":
+        """What executes small requests of many sessions at once, if the protocol has such a way: what they receive
+        is then gathered until the end of the loop's iteration."""
+
     def receive(self, data: bytes) -> None:
         """Takes what the peer sent: any part of a frame, or many frames."""
 
@@ -67,5 +72,12 @@ class Session(Protocol):
     def refusal(self, error: OneMQError) -> bytes:
         """The protocol's form of an error after which the connection ends."""
 
+
+Arrived = list[tuple[Session, bytes]]
+"""What sessions received, in that order."""
+
+ReceiveAlike = Callable[[Arrived, int], int]
+"""Executes what has arrived from a place on as long as it is alike. Returns how many that were; 0 if the session at the
+place has to `receive` by itself."""
 
 SessionFactory = Callable[[Peer], Session]

@@ -85,6 +85,9 @@ class FakeCore:
         self.at_tick()
         return self.due_ms
 
+    def set_time(self, now_ms: int) -> None:
+        self.calls.append("set_time")
+
     def settle(self) -> None:
         self.calls.append("settle")
         self.at_settle()
@@ -148,6 +151,8 @@ class FakeTransport:
 
 class FakeSession:
     """Answers with what it got; `!` fails, `q` closes."""
+
+    receive_alike = None
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer

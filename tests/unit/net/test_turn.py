@@ -57,7 +57,7 @@ class World:
 
     def turn(self, outlet: FakeOutlet, data: bytes) -> None:
         """One turn with one thing asked."""
-        self.now_ms += 1
+        self.now_ms += 2
         outlet.say(data)
         self.loop.iterate()
 
@@ -87,6 +87,25 @@ def test_the_core_is_told_the_time_once_a_millisecond() -> None:
     for _ in range(3):
         world.first.say(b"a")
         world.loop.iterate()
+    world.now_ms += 2
+    world.first.say(b"a")
+    assert world.core.ticks == [1_000, 1_002]
+
+
+def test_turns_that_follow_each_other_closely_do_not_all_look_for_what_is_due() -> None:
+    world = World()
+    world.first.say(b"a")
+    world.loop.iterate()
+    world.now_ms += 1
+    world.first.say(b"a")
+    assert world.core.calls == ["tick", "settle", "flush", "set_time"]
+
+
+def test_they_do_when_the_last_look_said_that_something_is_due() -> None:
+    world = World()
+    world.core.due_ms = 1_001
+    world.first.say(b"a")
+    world.loop.iterate()
     world.now_ms += 1
     world.first.say(b"a")
     assert world.core.ticks == [1_000, 1_001]
@@ -97,7 +116,7 @@ def test_a_clock_that_goes_back_is_told_as_well() -> None:
     world.turn(world.first, b"a")
     world.now_ms -= 500
     world.first.say(b"a")
-    assert world.core.ticks == [1_001, 501]
+    assert world.core.ticks == [1_002, 502]
 
 
 def test_output_waits_until_the_turn_is_durable() -> None:

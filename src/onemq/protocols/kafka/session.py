@@ -46,6 +46,8 @@ class KafkaSession:
         "software_name", "software_version", "user",
     )  # fmt: skip
 
+    receive_alike = None
+
     def __init__(self, service: "KafkaService", peer: Peer, session_id: int) -> None:
         self.service = service
         self.peer = peer

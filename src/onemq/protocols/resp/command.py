@@ -19,6 +19,10 @@ RunHandler = Callable[["RespSession", list[list[bytes]]], bytes | None]
 """Takes many requests of one pipeline and returns their replies in one, or does nothing and returns None because
 they are not alike."""
 
+AlikeHandler = Callable[["RespSession", list[bytes], list[bytes]], list[bytes] | None]
+"""Takes requests that differ in their last words only: the words before, and the last word of each. Returns a reply for
+each, or does nothing and returns None because it is not that simple."""
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -55,6 +59,8 @@ class Command:
     subcommands: Mapping[bytes, "Command"] = field(default_factory=dict)
     run: RunHandler | None = None
     """Executes many at once what `handler` does one by one, if there is such a way."""
+    alike: AlikeHandler | None = None
+    """The same for requests that differ in their last words only, of one session or of several."""
     check: Check | None = None
     """Asked before a transaction runs, of commands that happen together or not at all: whether it is still to be done.
     Raises what the command surely would."""

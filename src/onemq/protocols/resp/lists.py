@@ -213,5 +213,5 @@ def pop_from(session: "RespSession", key: bytes, left: bool, count: int) -> byte
 
 COMMANDS: tuple[Command, ...] = rows(
     lindex, linsert, llen, lmove, lmpop, lpop, lpos, lpush, lpushx, lrange, lrem, lset, ltrim, rpop, rpoplpush,
-    rpush, rpushx, runs=runs.LISTS,
+    rpush, rpushx, alike=runs.LISTS,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from onemq.protocols.resp.command import Command, Handler, RunHandler
+from onemq.protocols.resp.command import AlikeHandler, Command, Handler, RunHandler
 from onemq.protocols.resp.facts import FACTS
 from onemq.protocols.resp.usage import arguments
 
@@ -14,13 +14,21 @@ _DEFAULTS = ("O(1)", "")
 """Of complexity and tips."""
 
 
-def rows(*handlers: Handler, runs: Mapping[str, RunHandler] | None = None) -> tuple[Command, ...]:
-    """One row for each handler; its name is that of the command, `_` at the end aside. `runs` may execute many."""
+def rows(
+    *handlers: Handler,
+    runs: Mapping[str, RunHandler] | None = None,
+    alike: Mapping[str, AlikeHandler] | None = None,
+) -> tuple[Command, ...]:
+    """One row for each handler; its name is that of the command, `_` at the end aside. `runs` and `alike` execute
+    many."""
     names = [handler.__name__.rstrip("_") for handler in handlers]
-    return tuple(_row(handler, name, (runs or {}).get(name)) for handler, name in zip(handlers, names, strict=True))
+    return tuple(
+        _row(handler, name, (runs or {}).get(name), (alike or {}).get(name))
+        for handler, name in zip(handlers, names, strict=True)
+    )
 
 
-def _row(handler: Handler, name: str, run: RunHandler | None) -> Command:
+def _row(handler: Handler, name: str, run: RunHandler | None, alike: AlikeHandler | None) -> Command:
     group, arity, words, keys, since, usage, summary, *rest = _LINES[name]
     complexity, tips = (*rest, *_DEFAULTS[len(rest) :])
     flags = tuple(word for word in words.split() if not word.startswith("@"))
@@ -40,6 +48,7 @@ def _row(handler: Handler, name: str, run: RunHandler | None) -> Command:
         complexity=complexity,
         arguments=arguments(usage),
         run=run,
+        alike=alike,
     )
 
 

@@ -1,10 +1,9 @@
 """Runs: a pipeline of the same simple command, executed at once. It comes to the same as one by one.
 
-Each function does it and returns the replies in one, or does nothing and returns None when the requests are not
+Each function does it and returns the replies, or does nothing and returns None when the requests are not
 alike enough, when somebody must be told of each change, or when one of them will fail.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,50 +11,46 @@ from onemq.errors import InvalidArgument, WrongType
 from onemq.protocols.resp import replies
 
 if TYPE_CHECKING:
-    from onemq.protocols.resp.command import RunHandler
+    from onemq.protocols.resp.command import AlikeHandler, RunHandler
     from onemq.protocols.resp.session import RespSession
 
-_STRING, _STRING_OR_NOTHING = {bytes}, {bytes, type(None)}
+_STRING_OR_NOTHING = {bytes, type(None)}
 
 
-def _push(left: bool, session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
+def _push(left: bool, session: "RespSession", words: list[bytes], values: list[bytes]) -> list[bytes] | None:
     core = session.service.core
-    if core.stage.refusal is not None or core.keys.on_push is not None:
+    if len(words) != 2 or core.stage.refusal is not None or core.keys.on_push is not None:
         return None
-    columns = alike_columns(requests, words=3, alike=2)
-    if columns is None:
-        return None
+    count = len(values)
     try:
-        length = core.keys.lists.push(requests[0][1], list(columns[2]), left)
+        length = core.keys.lists.push(words[1], values, left)
     except WrongType:
         return None
-    return _integers(range(length - len(requests) + 1, length + 1))
+    if length < replies.SMALL_INTEGERS_END:
+        return list(replies.SMALL_INTEGERS[length - count + 1 : length + 1])
+    return [b":%d\r\n" % each for each in range(length - count + 1, length + 1)]
 
 
-def _pop(left: bool, session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
-    core = session.service.core
-    if core.stage.refusal is not None or alike_columns(requests, words=2, alike=2) is None:
+def _pop(left: bool, session: "RespSession", words: list[bytes], keys: list[bytes]) -> list[bytes] | None:
+    core, count = session.service.core, len(keys)
+    if len(words) != 1 or core.stage.refusal is not None or keys.count(keys[0]) != count:
         return None
     try:
-        values = core.keys.lists.pop(requests[0][1], left, len(requests))
+        values = core.keys.lists.pop(keys[0], left, count)
     except WrongType:
         return None
-    return _bulks(values) + session.replies.null * (len(requests) - len(values))
+    return [*map(replies.bulk, values), *[session.replies.null] * (count - len(values))]
 
 
-def _get(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
+def _get(session: "RespSession", words: list[bytes], wanted: list[bytes]) -> list[bytes] | None:
     keys = session.service.core.keys
-    columns = alike_columns(requests, words=2, alike=1)
-    if columns is None or keys.deadlines.any_due(keys.now_ms):
+    if len(words) != 1 or keys.deadlines.any_due(keys.now_ms):
         return None
-    values: list[Any] = list(map(keys.values.get, columns[1]))
-    kinds = set(map(type, values))
-    if kinds == _STRING:
-        return _bulks(values)
-    if not kinds <= _STRING_OR_NOTHING:
+    values: list[Any] = list(map(keys.values.get, wanted))
+    if not set(map(type, values)) <= _STRING_OR_NOTHING:
         return None
     null = session.replies.null
-    return b"".join([null if value is None else replies.bulk(value) for value in values])
+    return [null if value is None else replies.bulk(value) for value in values]
 
 
 def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
@@ -67,16 +62,15 @@ def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     return replies.OK * len(requests)
 
 
-def _increment(by: int, session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
-    core = session.service.core
-    count = len(requests)
-    if core.stage.refusal is not None or alike_columns(requests, words=2, alike=2) is None:
+def _increment(by: int, session: "RespSession", words: list[bytes], keys: list[bytes]) -> list[bytes] | None:
+    core, count = session.service.core, len(keys)
+    if len(words) != 1 or core.stage.refusal is not None or keys.count(keys[0]) != count:
         return None
     try:
-        last = core.keys.strings.increment(requests[0][1], by * count)
+        last = core.keys.strings.increment(keys[0], by * count)
     except (InvalidArgument, WrongType):
         return None
-    return _integers(range(last - by * (count - 1), last + by, by))
+    return [b":%d\r\n" % each for each in range(last - by * (count - 1), last + by, by)]
 
 
 def alike_columns(requests: list[list[bytes]], words: int, alike: int) -> list[tuple[bytes, ...]] | None:
@@ -92,28 +86,22 @@ def alike_columns(requests: list[list[bytes]], words: int, alike: int) -> list[t
     return columns if all(columns[at].count(first[at]) == count for at in range(alike)) else None
 
 
-def _integers(values: range) -> bytes:
-    return b":%b\r\n" % "\r\n:".join(map(str, values)).encode()
+def last_words(requests: list[list[bytes]]) -> list[bytes] | None:
+    """The last words of all requests, if those before are the same in all."""
+    words = len(requests[0])
+    columns = alike_columns(requests, words, words - 1)
+    return None if columns is None else list(columns[-1])
 
 
-def _bulks(values: Sequence[bytes]) -> bytes:
-    """Bulk strings one after the other, which are mostly of one length."""
-    lengths = set(map(len, values))
-    if len(lengths) != 1:
-        return b"".join(map(replies.bulk, values))
-    header = b"$%d\r\n" % lengths.pop()
-    return b"%b%b\r\n" % (header, (b"\r\n" + header).join(values))
-
-
-LISTS: dict[str, "RunHandler"] = {
+LISTS: dict[str, "AlikeHandler"] = {
     "lpush": partial(_push, True),
     "rpush": partial(_push, False),
     "lpop": partial(_pop, True),
     "rpop": partial(_pop, False),
 }
-STRINGS: dict[str, "RunHandler"] = {
+STRINGS: dict[str, "AlikeHandler"] = {
     "get": _get,
-    "set": _set,
     "incr": partial(_increment, 1),
     "decr": partial(_increment, -1),
 }
+SETTING: dict[str, "RunHandler"] = {"set": _set}

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
 from onemq.limits import RESP_PARKED_BYTES_MAX
-from onemq.protocols import Peer
+from onemq.protocols import Peer, ReceiveAlike
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
+from onemq.protocols.resp.crowd import receive_alike
 from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
+from onemq.protocols.resp.runs import last_words
 from onemq.protocols.resp.transactions import Transaction, WatchedKeys, aborted, leave
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class RespSession:
         "on_lost",
         "on_resume",
         "peer",
+        "receive_alike",
         "replies",
         "service",
         "skipped_replies",
@@ -83,6 +86,7 @@ class RespSession:
         self.peer = peer
         self.id = session_id
         self.replies = replies.RESP2
+        self.receive_alike: ReceiveAlike | None = receive_alike
         self.born_ms = self.last_ms = service.now_ms
         self.last_command: Command | None = None
         self.name = self.library_name = self.library_version = b""
@@ -132,6 +136,16 @@ class RespSession:
         if not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
             self._holding = True
             self.peer.hold()
+
+    def is_free(self, like: "RespSession") -> bool:
+        """Whether it executes requests at once, and answers them as the other session does. None runs."""
+        return (
+            self._commands is like.service.commands
+            and self.replies is like.replies
+            and not (self._waiting or self.skipped_replies or self.peer.congested)
+            and self._todo is _NOTHING
+            and self._decoder.is_empty
+        )
 
     def resume(self) -> None:
         self._run()
@@ -283,15 +297,25 @@ class RespSession:
         """Executes a pipeline of the same command at once; False if it is none, or not that simple."""
         command = self._commands.get(requests[0][0])
         in_another_mode = self.skipped_replies or self._commands is not self.service.commands
-        if command is None or command.run is None or in_another_mode:
+        if command is None or in_another_mode:
             return False
-        reply = command.run(self, requests)
+        reply = self._run_of(command, requests)
         if reply is None:
             return False
         self.last_command = command
         self._output.append(reply)
         self._hand_over()
         return True
+
+    def _run_of(self, command: "Command", requests: list[list[bytes]]) -> bytes | None:
+        """The replies to requests of one command that can be executed at once."""
+        if command.run is not None:
+            return command.run(self, requests)
+        last = last_words(requests) if command.alike is not None else None
+        if command.alike is None or last is None:
+            return None
+        answers = command.alike(self, requests[0][:-1], last)
+        return None if answers is None else b"".join(answers)
 
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""

@@ -252,5 +252,5 @@ def setrange(session: "RespSession", request: list[bytes]) -> bytes:
 
 COMMANDS: tuple[Command, ...] = rows(
     append, decr, decrby, get, getdel, getex, getrange, getset, incr, incrby, incrbyfloat, mget, mset, msetnx,
-    psetex, set_, setex, setnx, setrange, strlen, substr, runs=runs.STRINGS,
+    psetex, set_, setex, setnx, setrange, strlen, substr, runs=runs.SETTING, alike=runs.STRINGS,
 )  # fmt: skip

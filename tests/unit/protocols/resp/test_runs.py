@@ -109,17 +109,17 @@ def test_random_pipelines() -> None:
 def test_pipelines_are_executed_at_once() -> None:
     """Else the tests above would compare the same with the same."""
     row = by_name(COMMANDS)[b"lpush"]
-    assert row.run is not None
-    run, seen = row.run, []
+    assert row.alike is not None
+    alike, seen = row.alike, []
 
-    def watched(session: RespSession, requests: list[list[bytes]]) -> bytes | None:
-        seen.append((len(requests), run(session, requests)))
-        return seen[-1][1]
+    def watched(session: RespSession, words: list[bytes], last: list[bytes]) -> list[bytes] | None:
+        seen.append((words, len(last), alike(session, words, last)))
+        return seen[-1][2]
 
-    client = Client(make_service(replace(row, run=watched)))
+    client = Client(make_service(replace(row, alike=watched)))
     client.raw(encode("LPUSH", "l", "x") * 8)
     client.raw(encode("LPUSH", "l", "x") * 7)
-    assert seen == [(8, b"".join(b":%d\r\n" % length for length in range(1, 9)))]
+    assert seen == [([b"LPUSH", b"l"], 8, [b":%d\r\n" % length for length in range(1, 9)])]
 
 
 class TestWhatKeepsThemApart:

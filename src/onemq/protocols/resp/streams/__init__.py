@@ -100,7 +100,7 @@ _INFO_ROWS = (
 COMMANDS: tuple[Command, ...] = (
     *rows(
         xack, xackdel, xadd, xautoclaim, xcfgset, xclaim, xdel, xdelex, xlen, xnack, xpending, xpolicy, xrange, xread,
-        xreadgroup, xrevrange, xsetid, xtrim, runs={"xadd": add_many, "xack": acknowledge_many},
+        xreadgroup, xrevrange, xsetid, xtrim, alike={"xadd": add_many, "xack": acknowledge_many},
     ),
     container("xgroup", "A container for consumer groups commands", "5.0.0", "stream", _GROUP_ROWS),
     container("xinfo", "A container for stream introspection commands", "5.0.0", "stream", _INFO_ROWS),

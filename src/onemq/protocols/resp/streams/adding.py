@@ -10,7 +10,6 @@ from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_text
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error, wrong_arity
-from onemq.protocols.resp.runs import alike_columns
 from onemq.protocols.resp.streams.arguments import existing_stream, stream_of, stream_to_write
 from onemq.protocols.resp.streams.delay import due_time
 from onemq.protocols.resp.streams.fields import id_head, single_field_headers, to_message
@@ -20,8 +19,6 @@ from onemq.protocols.resp.streams.trimming import Trimming
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
-
-_LINE_END = "\r\n"
 
 
 class _PlainIds:
@@ -45,21 +42,19 @@ class _PlainIds:
 _plain_id_reply = _PlainIds().reply
 
 
-def add_many(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
-    """A pipeline of `XADD key * name value` to one stream, executed at once; see runs.py."""
-    columns = alike_columns(requests, words=5, alike=4)
-    if columns is None or requests[0][2] != b"*" or requests[0][3][:1] == b"_":
+def add_many(session: "RespSession", words: list[bytes], bodies: list[bytes]) -> list[bytes] | None:
+    """Many `XADD key * name value` to one stream, executed at once; see runs.py."""
+    if len(words) != 4 or words[2] != b"*" or words[3][:1] == b"_":
         return None
     core = session.service.core
-    offset = core.streams.add_plain(requests[0][1], columns[4], single_field_headers(requests[0][3]))
-    if offset < 0:
+    first = core.streams.add_plain(words[1], bodies, single_field_headers(words[3]))
+    if first < 0:
         return None
-    end = offset + len(requests)
-    digits = len(str(end - 1))
-    if len(str(offset)) != digits:
-        return b"".join([_plain_id_reply(core.stage.now_ms, each) for each in range(offset, end)])
-    head = f"${len(str(core.stage.now_ms)) + 1 + digits}\r\n{core.stage.now_ms}-"
-    return f"{head}{f'{_LINE_END}{head}'.join(map(str, range(offset, end)))}\r\n".encode()
+    now_ms, last = core.stage.now_ms, first + len(bodies) - 1
+    _, last_as_long, head = id_head(now_ms, first)
+    if last > last_as_long:
+        return [_plain_id_reply(now_ms, each) for each in range(first, last + 1)]
+    return [b"%b%d\r\n" % (head, each) for each in range(first, last + 1)]
 
 
 def xadd(session: "RespSession", request: list[bytes]) -> bytes:

@@ -12,9 +12,9 @@ from onemq.core.group import Group
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, id_of
+from onemq.errors import InvalidArgument, WrongType
 from onemq.message import Record
 from onemq.protocols.resp import replies
-from onemq.protocols.resp.runs import alike_columns
 from onemq.protocols.resp.streams.arguments import group_of
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import fields_reply, id_reply
@@ -234,21 +234,22 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.integer(core.groups.acknowledge(group, 0, [offset for offset in found if offset is not None]))
 
 
-def acknowledge_many(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
-    """A pipeline of `XACK key group id` for one group, executed at once; see runs.py."""
-    columns = alike_columns(requests, words=4, alike=3)
+def acknowledge_many(session: "RespSession", words: list[bytes], ids: list[bytes]) -> list[bytes] | None:
+    """Many `XACK key group id` for one group, executed at once; see runs.py."""
     core = session.service.core
-    if columns is None or core.stage.refusal is not None:
+    if len(words) != 3 or core.stage.refusal is not None:
         return None
-    stream = core.streams.get(requests[0][1])
-    group = group_of(stream, requests[0][2])
+    try:
+        group = group_of(core.streams.get(words[1]), words[2])
+    except (InvalidArgument, WrongType):
+        return None
     if group is None:
         return None
-    known = _plain_offsets(group.cursors[0], columns[3])
+    known = _plain_offsets(group.cursors[0], ids)
     if known is None:
         return None
     core.groups.acknowledge_known(group, 0, known)
-    return _ONE * len(requests)
+    return [_ONE] * len(ids)
 
 
 def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:

@@ -1,0 +1,108 @@
+"""Crowds: requests of many connections that differ in their last word only, read and executed at once.
+
+    *3 $5 LPUSH $4 list $100 | value        the head, with which all of them begin, and last words of one length
+    *3 $5 LPUSH $4 list $100 | other
+
+Most of what a small request takes is the way to the core and back. Where many clients do the same, which they do when
+a broker is busy, they go that way together. What is not alike is received by each session for itself.
+"""
+
+from typing import TYPE_CHECKING, cast
+
+from onemq.protocols import Arrived
+
+if TYPE_CHECKING:
+    from onemq.protocols.resp.command import AlikeHandler
+    from onemq.protocols.resp.session import RespSession
+
+_LINE_END = b"\r\n"
+_COUNTS = (b"*2\r\n", b"*3\r\n", b"*4\r\n", b"*5\r\n", b"*6\r\n", b"*7\r\n", b"*8\r\n", b"*9\r\n")
+_LIKENESS_BYTES = 10
+"""Requests whose beginnings differ here already are not looked at any further."""
+
+
+class Shape:
+    """What is the same in all requests of a crowd."""
+
+    __slots__ = ("head", "last_bytes", "size", "words")
+
+    def __init__(self, words: list[bytes], head: bytes, last_bytes: int) -> None:
+        self.words = words
+        """All but the last."""
+        self.head = head
+        """Everything before the last word, as it travels."""
+        self.last_bytes = last_bytes
+        self.size = len(head) + last_bytes + len(_LINE_END)
+        """Of a whole request."""
+
+    def last_words(self, data: bytes) -> list[bytes] | None:
+        """Those of all requests, if the data is nothing but requests of this shape."""
+        words = data[len(self.head) : -len(_LINE_END)].split(_LINE_END + self.head)
+        alike = data.endswith(_LINE_END) and set(map(len, words)) == {self.last_bytes}
+        return words if alike and len(words) * self.size == len(data) else None
+
+
+def shape_of(data: bytes) -> Shape | None:
+    """The shape of the request with which the data begins; None if that is unusual."""
+    if data[:4] not in _COUNTS:
+        return None
+    count = data[1] - 48  # a digit
+    lines = data.split(_LINE_END, 2 * count + 1)
+    words = lines[2 : 2 * count + 1 : 2]
+    if len(lines) != 2 * count + 2 or lines[1 : 2 * count : 2] != [b"$%d" % len(word) for word in words]:
+        return None
+    last = words.pop()
+    head = _LINE_END.join(lines[: 2 * count]) + _LINE_END
+    return Shape(words, head, len(last))
+
+
+def receive_alike(arrived: Arrived, at: int) -> int:
+    """See `ReceiveAlike`."""
+    members = cast("list[tuple[RespSession, bytes]]", arrived)
+    session, data = members[at]
+    if members[at + 1][1][:_LIKENESS_BYTES] != data[:_LIKENESS_BYTES]:
+        return 0
+    handler = _handler(session, data)
+    shape = shape_of(data) if handler is not None else None
+    if handler is None or shape is None:
+        return 0
+    crowd = _alike(members[at:], shape)
+    return _execute(crowd, shape, handler) if len(crowd) > 1 else 0
+
+
+def _handler(session: "RespSession", data: bytes) -> "AlikeHandler | None":
+    """What executes many requests like the one with which the data begins."""
+    parts = data.split(_LINE_END, 3)
+    command = session.service.commands.get(parts[2]) if len(parts) == 4 else None
+    return command.alike if command is not None else None
+
+
+def _alike(members: "list[tuple[RespSession, bytes]]", shape: Shape) -> "list[tuple[RespSession, bytes]]":
+    """The first members, as far as they seem to have sent whole requests of this shape and can be served at once."""
+    first, head, size = members[0][0], shape.head, shape.size
+    for count, (session, data) in enumerate(members):
+        if len(data) % size or not data.startswith(head) or not session.is_free(first):
+            return members[:count]
+    return members
+
+
+def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape, handler: "AlikeHandler") -> int:
+    """Executes the requests and hands out the replies. Returns how many members were served: all, or none."""
+    last_words = shape.last_words(b"".join([data for _, data in crowd]))
+    first = crowd[0][0]
+    replies = handler(first, shape.words, last_words) if last_words is not None else None
+    if replies is None:
+        return 0
+    service = first.service
+    service.commands_processed += len(replies)
+    command, now_ms, size, answered = service.commands[shape.words[0]], service.core.stage.now_ms, shape.size, 0
+    for session, data in crowd:
+        session.last_ms = now_ms
+        session.last_command = command
+        count = len(data) // size
+        if count == 1:
+            session.peer.send(replies[answered])
+        else:
+            session.peer.send(b"".join(replies[answered : answered + count]))
+        answered += count
+    return len(crowd)
