@@ -290,7 +290,11 @@ class GroupTable:
         if cursor.group.locks is not None:
             cursor.group.locks.release(number, offsets_of(runs))
         together, last = 0, None
-        for delivery in map(cursor.unacknowledged.pop, offsets_of(runs)):
+        done = list(map(cursor.unacknowledged.pop, offsets_of(runs)))
+        if done.count(done[0]) == len(done):  # mostly they were handed out together
+            together, last = len(done), done.pop()
+            done.clear()
+        for delivery in done:
             if delivery is not last:
                 if last is not None:
                     last.release(together)

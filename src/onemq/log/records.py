@@ -8,6 +8,7 @@ A record is a plain tuple here and not an object: decoding is paid once per mess
 """
 
 from functools import lru_cache
+from itertools import repeat
 from operator import lt
 
 from onemq.errors import Corrupt, InvalidArgument, TooLarge
@@ -266,6 +267,15 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         start_to_value = len(lead) + len(SMALL[delta] if delta < SMALL_END else b"") + len(middle)
         same_until = 64 if delta < 64 else 8192 if delta < 8192 else 0  # an offset of another size shifts the rest
         delta += 1
+        count = min(left, same_until - delta)
+        if count > 1 and value is not None:
+            values = _values_of_alike(data, position, (lead, middle, tail), value_size, SMALL[delta : delta + count])
+            if values:
+                offsets = range(base_offset + delta, base_offset + delta + count)
+                records += zip(offsets, repeat(timestamp), repeat(key), values, repeat(headers), strict=False)
+                position += count * (start_to_value + value_size + len(tail))
+                left -= count
+                continue
         while left and delta < same_until and value is not None:
             first = position + start_to_value
             after = first + value_size
@@ -276,6 +286,22 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
             delta += 1
             left -= 1
     return records, position
+
+
+def _values_of_alike(
+    data: bytes, position: int, around: tuple[bytes, bytes, bytes], value_size: int, deltas: list[bytes]
+) -> list[bytes]:
+    """The values of the records that follow, one for each offset delta, if they differ in that and in their values of
+    one size only; else none. What they would be encoded as is compared with what is there, all at once."""
+    lead, middle, tail = around
+    start_to_value = len(lead) + len(deltas[0]) + len(middle)
+    stride = start_to_value + value_size + len(tail)
+    end = position + len(deltas) * stride
+    if end > len(data) or not data.startswith(lead + deltas[-1] + middle, end - stride):
+        return []
+    values = [data[first : first + value_size] for first in range(position + start_to_value, end, stride)]
+    parts = [part for delta, value in zip(deltas, values, strict=True) for part in (lead, delta, middle, value, tail)]
+    return values if data.startswith(b"".join(parts), position) else []
 
 
 @lru_cache(maxsize=256)

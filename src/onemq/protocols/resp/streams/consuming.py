@@ -265,8 +265,9 @@ def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:
         delivery = deliveries.pop()
         times = delivery.times if delivery is not None else None
         if times is not None:
-            if len(times) == 1:
-                known = parts[::2].count(times[0][1]) == len(words)
+            at = bisect_right(times, (min(offsets), _LATEST)) - 1
+            if at == bisect_right(times, (max(offsets), _LATEST)) - 1:
+                known = parts[::2].count(times[at][1]) == len(words)
             else:
                 known = parts[::2] == [times[bisect_right(times, (each, _LATEST)) - 1][1] for each in offsets]
             return sorted(offsets) if known else None
