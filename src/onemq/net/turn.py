@@ -329,11 +329,11 @@ class Turns:
 
     def _wake(self) -> None:
         self._timer = None
-        if self._begun:
+        if self._begun or self._inlets:
             return
-        is_early = self._look_time - self._loop.time() > _LOOK_SECONDS / 2
+        is_early = self._look_time - self._loop.time() > _LOOK_SECONDS / 10
         if is_early and (self._due_ms is None or self._due_ms > self._clock_ms()):
-            # Turns went on meanwhile and had a look themselves: only the newest of them wants another one.
+            # Turns went on meanwhile and looked themselves: only the newest of them wants another look.
             self._wake_at(self._look_time)
             return
         self._tick_ms = 0  # in any case: the last tick may not have known of everything
