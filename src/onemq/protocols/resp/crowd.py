@@ -38,8 +38,8 @@ class Shape:
     def last_words(self, data: bytes) -> list[bytes] | None:
         """Those of all requests, if the data is nothing but requests of this shape."""
         words = data[len(self.head) : -len(_LINE_END)].split(_LINE_END + self.head)
-        alike = data.endswith(_LINE_END) and set(map(len, words)) == {self.last_bytes}
-        return words if alike and len(words) * self.size == len(data) else None
+        framed = data.startswith(self.head) and data.endswith(_LINE_END) and len(words) * self.size == len(data)
+        return words if framed and set(map(len, words)) == {self.last_bytes} else None
 
 
 def shape_of(data: bytes) -> Shape | None:
