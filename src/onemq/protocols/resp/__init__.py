@@ -6,7 +6,8 @@ session.py (one connection).
 
 Commands on keys: keys.py, expiry.py, objects.py, strings.py, lists.py, hashes.py, sets.py, sorted_sets.py,
 score_ranges.py, combining.py, scanning.py, and blocking.py over blocked.py (who waits). What COMMAND tells about them
-stands in facts.py; runs.py executes pipelines of one command at once.
+stands in facts.py; runs.py executes pipelines of one command at once, and crowd.py what many
+connections send in one turn, where it is alike.
 
 The session and the server: connection.py, client.py, transactions.py, pubsub.py, pause.py, and modes.py, the tables
 that a session works with while it queues, listens or is paused; introspection.py over key_specs.py, configuration.py,
