@@ -11,7 +11,7 @@ from onemq.errors import ReadOnly
 from onemq.limits import CLOSE_LINGER_MS, ConnectionLimits
 from onemq.net.connection import Connection, Connections, format_address
 from onemq.net.turn import Turns
-from onemq.protocols import LARGE_BYTES
+from onemq.protocols import LARGE_BYTES, Arrived
 from tests.unit.net.fakes import FakeCore, FakeSession, FakeTransport
 
 LIMITS = ConnectionLimits(output_pause_bytes=100, output_bytes_max=1_000)
@@ -289,3 +289,85 @@ async def test_all_connections_can_be_closed_or_aborted_and_waited_for() -> None
     for connection, _, _ in pairs:
         connection.connection_lost(None)
     await waiting
+
+
+class TestGathering:
+    """Small requests of sessions that can execute them together."""
+
+    def connect(self, world: World, count: int = 3) -> list[tuple[Connection, FakeTransport, FakeSession]]:
+        self.served: list[list[bytes]] = []
+
+        def receive_alike(arrived: Arrived, at: int) -> int:
+            """Executes all that is equal to the first."""
+            alike = [each for each in arrived[at:] if each[1] == arrived[at][1]]
+            if len(alike) < 2:
+                return 0
+            if alike[0][1] == b"!!":
+                raise ZeroDivisionError
+            self.served.append([data for _, data in alike])
+            for session, data in alike:
+                session.peer.send(b"together:" + data)  # type: ignore[attr-defined]
+            return len(alike)
+
+        made = [world.connect() for _ in range(count)]
+        for connection, _, _ in made:
+            connection._receive_alike = receive_alike
+        return made
+
+    @scenario
+    async def test_they_are_executed_together_at_the_end_of_the_iteration(self) -> None:
+        world = World()
+        made = self.connect(world)
+        for connection, _, _ in made:
+            connection.data_received(b"a")
+        assert self.served == []
+        await world.turn()
+        assert self.served == [[b"a"] * 3]
+        assert [transport.written for _, transport, _ in made] == [[b"together:a"]] * 3
+
+    @scenario
+    async def test_what_is_not_alike_is_received_by_each(self) -> None:
+        world = World()
+        (first, one, _), (second, other, _) = self.connect(world, 2)
+        first.data_received(b"a")
+        second.data_received(b"b")
+        await world.turn()
+        assert (one.written, other.written, self.served) == ([b"a"], [b"b"], [])
+
+    @scenario
+    async def test_what_came_before_the_end_of_a_connection_is_answered(self) -> None:
+        world = World()
+        ((connection, transport, _),) = self.connect(world, 1)
+        connection.data_received(b"a")
+        connection.eof_received()
+        await world.turn()
+        assert (transport.written, transport.closing) == ([b"a"], True)
+
+    @scenario
+    async def test_large_pieces_come_after_what_was_gathered_before(self) -> None:
+        world = World()
+        ((connection, _, session),) = self.connect(world, 1)
+        connection.data_received(b"a")
+        connection.data_received(b"b" * LARGE_BYTES)
+        assert [data[:1] for data in session.received] == [b"a", b"b"]
+
+    @scenario
+    async def test_a_mistake_in_executing_them_takes_the_turn_back_and_tells_all(self) -> None:
+        world = World()
+        made = self.connect(world)
+        for connection, _, _ in made:
+            connection.data_received(b"!!")
+        await world.turn()
+        assert "reset" in world.core.calls
+        assert "flush" not in world.core.calls
+        assert all(transport.closing and transport.written[0].startswith(b"-internal") for _, transport, _ in made)
+
+    @scenario
+    async def test_no_more_is_gathered_than_a_turn_may_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("onemq.net.turn.TURN_BYTES_MAX", 3)
+        world = World()
+        ((connection, _, session),) = self.connect(world, 1)
+        connection.data_received(b"ab")
+        assert session.received == []
+        connection.data_received(b"cd")
+        assert session.received == [b"ab", b"cd"]
