@@ -38,9 +38,11 @@ MODULES = {
         commit local""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
-        topics bitmap core""",
+        topics producers marked bitmap core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn connection",
+    "protocols/kafka": "session framing call batch places primitives topics",
+    "protocols/kafka/handlers": "produce",
     "protocols/resp": "session codec crowd replies runs lists strings command arguments",
     "protocols/resp/streams": "adding consuming reading fields entries ids",
 }

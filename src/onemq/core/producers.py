@@ -119,10 +119,11 @@ class Producers:
         if epoch > known.epoch:
             expected = 0
         else:
-            for known_first, known_last, offset in known.sent:
-                if (known_first, known_last) == (first, last):
-                    return offset
             expected = (known.sent[-1][1] + 1) & _SEQUENCE_MASK
+            if first != expected:
+                for known_first, known_last, offset in known.sent:
+                    if (known_first, known_last) == (first, last):
+                        return offset
         if first != expected:
             raise OutOfOrderSequence(f"producer {id} sent sequence {first} where {expected} comes next")
         return None

@@ -185,7 +185,7 @@ class Sending:
         else:
             offset = self._add_foreign(topic, partition, placed, header)
         if place is not None:
-            self._producers.produced(*place, offset, partition.sync)
+            self._note_produced(place, offset, partition.sync)
         return offset
 
     def check_batch(self, topic: Topic, batch: Buffer, header: BatchHeader | None = None) -> BatchHeader:
@@ -251,7 +251,7 @@ class Sending:
             self._rank_all(partition, offset, records)
         _note_expiring(partition, batch, header)
         if place is not None:
-            self._producers.produced(*place, offset, partition.sync)
+            self._note_produced(place, offset, partition.sync)
         return Appended(offset, len(records), False)
 
     def checked_batch(self, topic: Topic, batch: bytes) -> tuple[BatchHeader, list[Record]]:
@@ -319,10 +319,14 @@ class Sending:
         """Where an idempotent producer's batch belongs in its sequence, or the offset that it has already."""
         if header.producer_id < 0 or header.base_sequence < 0:
             return None
-        last = header.base_sequence + header.last_offset_delta & 0x7FFFFFFF
-        place = (header.producer_id, header.producer_epoch, topic.id, partition.number, header.base_sequence, last)
-        known = self._producers.repeated(*place)
-        return place if known is None else known
+        id, epoch, first = header.producer_id, header.producer_epoch, header.base_sequence
+        last = first + header.last_offset_delta & 0x7FFFFFFF
+        known = self._producers.repeated(id, epoch, topic.id, partition.number, first, last)
+        return (id, epoch, topic.id, partition.number, first, last) if known is None else known
+
+    def _note_produced(self, place: Place, offset: int, sync: bool) -> None:
+        id, epoch, topic, partition, first, last = place
+        self._producers.produced(id, epoch, topic, partition, first, last, offset, sync)
 
     def _send_once(
         self,

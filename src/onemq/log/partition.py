@@ -82,6 +82,29 @@ class Partition:
             self._behind.let_go(segment)
         return segment
 
+    def append_all(self, batches: list[bytes]) -> list[int]:
+        """As `append`, for batches that may not wait: those that fit the last segment reach it in one write. Returns
+        the bases of their segments. Raises OSError."""
+        segment = self.segments[-1] if self.segments else None
+        extents = [read_extent(batch) for batch in batches]
+        size = sum(map(len, batches))
+        if (
+            segment is None
+            or not segment.size
+            or segment.size + size > self.segment_bytes
+            or extents[-1][1] - segment.base > RELATIVE_OFFSET_MAX
+            or 0 < self.segment_ms < max([extent[3] for extent in extents]) - segment.first_timestamp_ms
+        ):
+            return [self.append(batch, may_wait=False).base for batch in batches]
+        assert extents[0][0] >= self.end, "a batch must come after what is there"
+        self._behind.write(segment, *batches)
+        for (base_offset, next_offset, first_ms, max_ms), batch in zip(extents, batches, strict=True):
+            segment.note(base_offset, next_offset, first_ms, max_ms, len(batch))
+        self.end = segment.end
+        if segment.size - segment.let_go_to >= LET_GO_BYTES:
+            self._behind.let_go(segment)
+        return [segment.base] * len(batches)
+
     def _begin(self, base_offset: int) -> Segment:
         """A new segment: there is none, or the last one is full or old. That one gets all that waits for it."""
         if self.segments and self.segments[-1].waiting:

@@ -46,13 +46,20 @@ class PendingSet:
 
     def append(self, batches: list[Batch]) -> list[int]:
         """Puts batches at the ends of their partitions. Returns the bases of their segments. Raises OSError."""
-        bases, marked = [], None
-        for topic, number, _, data, journaled in batches:
+        bases: list[int] = []
+        first, count = 0, len(batches)
+        while first < count:
+            topic, number, _, _, journaled = batches[first]
             partition = self._registry.partition(topic, number)
-            if partition is not marked:
-                self._marks.append((partition, partition.mark()))
-                marked = partition
-            bases.append(partition.append(data, may_wait=journaled).base)
+            self._marks.append((partition, partition.mark()))
+            end = first + 1
+            while end < count and _are_alike(batches[first], batches[end]):
+                end += 1
+            if journaled or end == first + 1:
+                bases += [partition.append(data, journaled).base for _, _, _, data, _ in batches[first:end]]
+            else:
+                bases += partition.append_all([data for _, _, _, data, _ in batches[first:end]])
+            first = end
         return bases
 
     def trim(self, trims: list[tuple[int, int, int]]) -> None:
@@ -91,3 +98,8 @@ class PendingSet:
         for topic_id, place in reversed(self._created):
             registry.revert(topic_id, place)
         return restored
+
+
+def _are_alike(one: Batch, other: Batch) -> bool:
+    """Whether two batches are for one partition, and both journaled or both not."""
+    return one.partition == other.partition and one.topic == other.topic and one.journaled == other.journaled

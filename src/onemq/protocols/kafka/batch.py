@@ -4,6 +4,8 @@ Kafka decodes all records of a batch before it stores them; here that would cost
 tells is checked, and answered with Kafka's codes. The rest is found by those who read (core/unreadable.py).
 """
 
+from struct import Struct
+
 from onemq.core.topics import Topic
 from onemq.errors import InvalidArgument
 from onemq.limits import BATCH_MESSAGES_MAX, KAFKA_AHEAD_MS_MAX
@@ -11,11 +13,11 @@ from onemq.log.batch import (
     COMPRESSION_MASK,
     CONTROL,
     HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
     STAMPED,
     TRANSACTIONAL,
     BatchHeader,
     check_ready_made,
-    read_header,
 )
 from onemq.log.compression import NAMES
 from onemq.protocols.kafka.errors import ErrorCode, Refused
@@ -27,14 +29,15 @@ _ZSTD = 4
 _ZSTD_SINCE = 7
 _RECORD_BYTES_MIN = 7
 _TIME_MS_END = 1 << 62
+_LENGTH = Struct(">8xi")
 
 
 def check_batch(batch: Records, topic: Topic, version: int, now_ms: int) -> BatchHeader:
     """The header of a batch that came in a version of Produce, if it is as Kafka wants it. Raises `Corrupt` for a wrong
     checksum, else `Refused`."""
-    header = _the_only_batch(batch)
+    _check_size(batch)
     try:
-        check_ready_made(batch)
+        header = check_ready_made(batch)
     except InvalidArgument as error:
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
     _check_attributes(header, version)
@@ -43,13 +46,12 @@ def check_batch(batch: Records, topic: Topic, version: int, now_ms: int) -> Batc
     return header
 
 
-def _the_only_batch(batch: Records) -> BatchHeader:
+def _check_size(batch: Records) -> None:
     if len(batch) < HEADER_BYTES:
         raise Refused(ErrorCode.INVALID_RECORD, "there must be a batch of records for each partition")
-    header = read_header(batch)
-    if header.size != len(batch) and header.size >= HEADER_BYTES:
+    size = LENGTH_PREFIX_BYTES + _LENGTH.unpack_from(batch)[0]
+    if size != len(batch) and size >= HEADER_BYTES:
         raise Refused(ErrorCode.INVALID_RECORD, "there must be one whole batch of records for each partition")
-    return header
 
 
 def _check_attributes(header: BatchHeader, version: int) -> None:

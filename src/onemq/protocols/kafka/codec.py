@@ -249,6 +249,11 @@ class _WriterSource(_Source):
         if not self._tagged:
             self._line(r"append(b'\0')")
             return
+        names = [(f"value.{field.name}", f"default_{field.name}") for field in self._tagged]
+        unset = " and ".join(f"({value} is {default} or {value} == {default})" for value, default in names)
+        self._line(f"if {unset}:")
+        self._line(r"append(b'\0')", 2)
+        self._line("return", 2)
         self._line("tags = []")
         for field in sorted(self._tagged, key=lambda field: field.tag or 0):
             default = self._refer(f"default_{field.name}", field.default)

@@ -1,7 +1,5 @@
 """Produce: batches are stored as they came. Their checksums are checked, their places written, nothing more."""
 
-from collections.abc import Callable
-
 from onemq.core.topics import Topic
 from onemq.errors import Corrupt, InvalidArgument, NotFound, OneMQError
 from onemq.log.batch import TRANSACTIONAL, BatchHeader
@@ -40,21 +38,27 @@ def produce(call: Call[ProduceRequest]) -> ProduceResponse | None:
 
 
 def _topic(call: Call[ProduceRequest], data: TopicProduceData) -> TopicProduceResponse:
-    responses = [_partition(call, data, each) for each in data.partition_data]
+    try:
+        topic = _find_topic(call, data)
+    except OneMQError as error:
+        responses = [_refused(part, error) for part in data.partition_data]
+    else:
+        responses = [_partition(call, topic, part) for part in data.partition_data]
     return TopicProduceResponse(data.name, data.topic_id, responses)
 
 
-def _partition(
-    call: Call[ProduceRequest], data: TopicProduceData, part: PartitionProduceData
-) -> PartitionProduceResponse:
+def _refused(part: PartitionProduceData, error: OneMQError) -> PartitionProduceResponse:
+    return PartitionProduceResponse(part.index, code_of(error), -1, error_message=error.text)
+
+
+def _partition(call: Call[ProduceRequest], topic: Topic, part: PartitionProduceData) -> PartitionProduceResponse:
     try:
-        topic = _find_topic(call, data)
+        partition = partition_of(topic, part.index)
         offset = _store(call, topic, part)
     except OneMQError as error:
-        return PartitionProduceResponse(part.index, code_of(error), -1, error_message=error.text)
-    by_broker = topic.config.message_time == "broker"
-    start = topic.partitions[part.index].start
-    return PartitionProduceResponse(part.index, 0, offset, call.service.now_ms if by_broker else -1, start)
+        return _refused(part, error)
+    stamp_ms = call.service.now_ms if topic.config.message_time == "broker" else -1
+    return PartitionProduceResponse(part.index, 0, offset, stamp_ms, partition.start)
 
 
 def _find_topic(call: Call[ProduceRequest], data: TopicProduceData) -> Topic:
@@ -65,14 +69,18 @@ def _find_topic(call: Call[ProduceRequest], data: TopicProduceData) -> Topic:
 
 
 def _store(call: Call[ProduceRequest], topic: Topic, part: PartitionProduceData) -> int:
-    """Stores the batch for one partition; returns its first offset."""
-    partition_of(topic, part.index)
-    batch = part.records or b""
-    header = check_batch(batch, topic, call.version, call.service.now_ms)
+    """Stores the batch for one partition; returns its first offset. What storing raises is as Kafka tells it of
+    batches."""
+    batch, service = part.records or b"", call.service
+    header = check_batch(batch, topic, call.version, service.now_ms)
     if header.attributes & TRANSACTIONAL:
         return _stage(call, topic, part.index, batch, header)
-    core = call.service.core
-    return _told_apart(lambda: core.sending.send_batch(topic, part.index, batch, header))
+    try:
+        return service.core.sending.send_batch(topic, part.index, batch, header)
+    except NotFound as error:
+        raise Refused(ErrorCode.UNKNOWN_PRODUCER_ID, error.text) from None
+    except (InvalidArgument, Corrupt) as error:
+        raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
 
 
 def _stage(call: Call[ProduceRequest], topic: Topic, number: int, batch: Records, header: BatchHeader) -> int:
@@ -89,13 +97,3 @@ def _stage(call: Call[ProduceRequest], topic: Topic, number: int, batch: Records
         raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
     except OneMQError as error:
         raise Refused(transaction_code(error, knows_fenced=False), error.text) from None
-
-
-def _told_apart(store: Callable[[], int]) -> int:
-    """What storing raises, as Kafka tells it of batches."""
-    try:
-        return store()
-    except NotFound as error:
-        raise Refused(ErrorCode.UNKNOWN_PRODUCER_ID, error.text) from None
-    except (InvalidArgument, Corrupt) as error:
-        raise Refused(ErrorCode.INVALID_RECORD, error.text) from None
