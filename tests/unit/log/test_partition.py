@@ -1,5 +1,6 @@
 """A partition: which segment a batch goes to, and undoing. Reading and trimming are in test_contract.py."""
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -7,10 +8,11 @@ import pytest
 from onemq.errors import OffsetOutOfRange
 from onemq.log.batch import walk
 from onemq.log.behind import WriteBehind
+from onemq.log.disk import Buffer
 from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import RELATIVE_OFFSET_MAX, Partition
 from onemq.log.records import decode
-from tests.sim.disk import SimDisk
+from tests.sim.disk import SimDisk, SimFile
 from tests.unit.log.helpers import sealed
 
 
@@ -77,6 +79,46 @@ def test_a_segment_never_covers_more_offsets_than_its_index_can_hold(partition: 
     append(partition, b"y", base=RELATIVE_OFFSET_MAX + 10)
     assert bases(partition) == [0, RELATIVE_OFFSET_MAX + 10]
     assert offsets(partition) == [0, RELATIVE_OFFSET_MAX + 10]
+
+
+def test_batches_that_come_together_go_where_they_would_go_one_by_one() -> None:
+    for seed in range(30):
+        random = Random(seed)
+        groups = [[random.choice((1, 100, 150)) for _ in range(random.randrange(1, 6))] for _ in range(6)]
+        bytes_max, age_ms_max = random.choice((300, 1_000)), random.choice((0, 5))
+        together, one_by_one = (_made(bytes_max, age_ms_max) for _ in range(2))
+        for number, sizes in enumerate(groups):
+            end = together.end
+            batches = [sealed(end + at, [bytes(size)], 1000 + number + at) for at, size in enumerate(sizes)]
+            given = together.append_all(batches)
+            assert given == [one_by_one.append(batch, may_wait=False).base for batch in batches]
+        assert together.meta() == one_by_one.meta()
+        assert offsets(together) == offsets(one_by_one) == list(range(together.end))
+
+
+def _made(bytes_max: int, age_ms_max: int) -> Partition:
+    disk = SimDisk(Random(1))
+    disk.make_folder("t")
+    made = Partition(OpenFiles(disk, 10), WriteBehind(300), "t", 2, 200)
+    made.segment_bytes, made.segment_ms = bytes_max, age_ms_max
+    return made
+
+
+def test_batches_that_come_together_and_fit_are_one_write(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(partition, b"0")
+    batches = [sealed(offset, [b"x"]) for offset in range(1, 4)]
+    append_to_file, writes = SimFile.append, list[int]()
+
+    def note(file: SimFile, parts: Sequence[Buffer]) -> None:
+        writes.append(len(parts))
+        append_to_file(file, parts)
+
+    monkeypatch.setattr(SimFile, "append", note)
+    partition.append_all(batches)
+    assert writes == [4]  # with the one that waited
+    assert offsets(partition) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("before", [0, 1, 5])

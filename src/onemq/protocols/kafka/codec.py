@@ -33,8 +33,8 @@ _NAMES: dict[type, str] = {str: "string", bytes: "bytes", memoryview: "records"}
 """What the primitives of a type are called after."""
 
 
-def decode(kind: type[M], version: int, data: bytes, at: int = 0) -> M:
-    """The message that begins at a position. Raises `ProtocolError`.
+def decode(kind: type[M], version: int, data: bytes, at: int = 0, limit: int | None = None) -> M:
+    """The message that begins at a position and ends before another, if one is given. Raises `ProtocolError`.
 
     Bytes that follow it are ignored, as Kafka does: librdkafka 2 sends three of them after some Metadata requests."""
     try:
@@ -43,7 +43,7 @@ def decode(kind: type[M], version: int, data: bytes, at: int = 0) -> M:
         raise Malformed(f"{kind.__name__} of version {version}: it is cut off") from None
     except UnicodeDecodeError:
         raise Malformed(f"{kind.__name__} of version {version}: a text is not UTF-8") from None
-    if end > len(data):
+    if end > (len(data) if limit is None else limit):
         raise Malformed(f"{kind.__name__} of version {version}: it is cut off")
     return message  # type: ignore[no-any-return]
 

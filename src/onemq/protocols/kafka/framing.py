@@ -2,8 +2,8 @@
 
     size (4)  key (2)  version (2)  correlation (4) ...
 
-Pieces are joined once, when the request that they belong to is whole; one that came alone in a piece is not copied at
-all. A size over the limit is refused before anything is gathered for it.
+Pieces are joined once, when the request that they belong to is whole; one that came whole in a piece, alone or among
+others, is not copied at all. A size over the limit is refused before anything is gathered for it.
 """
 
 from struct import Struct
@@ -36,9 +36,9 @@ class Frames:
         self.buffered_bytes += len(data)
         self._pieces.append(data)
 
-    def next(self) -> tuple[bytes, int] | None:
-        """Bytes that end with the next request, and where it begins in them, after its size; None if it is not whole.
-        Raises `ProtocolError`."""
+    def next(self) -> tuple[bytes, int, int] | None:
+        """Bytes that hold the next request, where it begins in them, after its size, and where it ends; None if it is
+        not whole. Raises `ProtocolError`."""
         if self.buffered_bytes < self._wanted_bytes:
             return None
         if self._pieces:
@@ -53,20 +53,22 @@ class Frames:
         return self._give_out(start, end)
 
     def _join(self) -> None:
-        rest = self._data[self._at :]
-        self._data = b"".join([rest, *self._pieces]) if rest or len(self._pieces) > 1 else self._pieces[0]
+        if self._at < len(self._data):
+            self._data = b"".join((memoryview(self._data)[self._at :], *self._pieces))
+        else:
+            self._data = b"".join(self._pieces) if len(self._pieces) > 1 else self._pieces[0]
         self._at = 0
         self._pieces.clear()
 
-    def _give_out(self, start: int, end: int) -> tuple[bytes, int]:
+    def _give_out(self, start: int, end: int) -> tuple[bytes, int, int]:
         self.buffered_bytes -= end - start + _SIZE_BYTES
         self._wanted_bytes = _HEAD.size
         data = self._data
         if end == len(data):
             self._data, self._at = b"", 0
-            return data, start
-        self._at = end
-        return data[start:end], 0
+        else:
+            self._at = end
+        return data, start, end
 
     def _check_size(self, size: int, key: int) -> None:
         most = self.bytes_max or (KAFKA_PRODUCE_BYTES_MAX if key == _PRODUCE_KEY else KAFKA_REQUEST_BYTES_MAX)

@@ -127,7 +127,8 @@ class KafkaSession:
                 frame = self._frames.next()
                 if frame is None:
                     break
-                self._execute(*frame)
+                data, at, end = frame
+                self._execute(data, at, end)
         except OneMQError as error:
             _logger.warning("%s is disconnected: %s", self.peer.address, error.text)
             self.end()
@@ -145,7 +146,7 @@ class KafkaSession:
             else:
                 self.peer.proceed()
 
-    def _execute(self, data: bytes, at: int) -> None:
+    def _execute(self, data: bytes, at: int, end: int) -> None:
         key, version, correlation_id = _unpack_header(data, at)
         api = self.service.apis.get(key)
         if api is None:
@@ -156,7 +157,7 @@ class KafkaSession:
             if key != _API_VERSIONS:
                 raise ProtocolError(f"{api.name} has versions {api.first} to {api.last} here, not {version}")
             version = -1
-        call = self._call = _read_call(self, api, version, correlation_id, data, at + _HEADER_BYTES)
+        call = self._call = _read_call(self, api, version, correlation_id, (data, at + _HEADER_BYTES, end))
         try:
             response = api.handler(call)
         except OneMQError as error:
@@ -166,8 +167,9 @@ class KafkaSession:
 
 
 def _read_call(
-    session: KafkaSession, api: Api, version: int, correlation_id: int, data: bytes, at: int
+    session: KafkaSession, api: Api, version: int, correlation_id: int, rest: tuple[bytes, int, int]
 ) -> Call[Any]:
+    data, at, end = rest
     if version < 0:  # an ApiVersions of the future: nothing of it is looked at (KIP-511)
         return Call(session, api, version, correlation_id, None, api.request())
     try:
@@ -176,7 +178,7 @@ def _read_call(
             at = skip_tags(data, at)
     except (StructError, IndexError, UnicodeDecodeError):
         raise ProtocolError(f"{api.name} of version {version}: its header is no header") from None
-    return Call(session, api, version, correlation_id, client_id, decode(api.request, version, data, at))
+    return Call(session, api, version, correlation_id, client_id, decode(api.request, version, data, at, end))
 
 
 def _response(call: Call[Any], response: Message) -> Iterator[bytes]:

@@ -17,8 +17,8 @@ def frame(body: bytes, key: int = 3) -> bytes:
 def taken(frames: Frames) -> list[bytes]:
     found = []
     while (next_one := frames.next()) is not None:
-        data, start = next_one
-        found.append(data[start:])
+        data, start, end = next_one
+        found.append(data[start:end])
     return found
 
 
@@ -41,11 +41,26 @@ def test_a_request_that_comes_alone_is_not_copied() -> None:
     data = frame(bytes(1000))
     frames = Frames()
     frames.feed(data)
-    assert frames.next() == (data, 4)
+    assert frames.next() == (data, 4, len(data))
     frames.feed(data)
     found = frames.next()
     assert found is not None
     assert found[0] is data
+
+
+def test_requests_that_come_together_are_not_copied() -> None:
+    one = frame(bytes(1000))
+    data = one + one + one[:-1]
+    frames = Frames()
+    frames.feed(data)
+    for start in (4, len(one) + 4):
+        found = frames.next()
+        assert found is not None
+        assert found[0] is data
+        assert found[1:] == (start, start + 1002)
+    assert frames.next() is None
+    frames.feed(one[-1:])
+    assert taken(frames) == [one[4:]]
 
 
 def test_a_large_request_is_joined_once() -> None:

@@ -46,6 +46,14 @@ class TestOrder:
             client.session.receive(data[at : at + 11])
         assert [unpack_from(">ii", sent)[1] for sent in client.peer.sent] == list(range(5))
 
+    def test_a_request_that_reaches_into_the_next_one_ends_the_connection(self) -> None:
+        client = Client()
+        whole = framed(FIND, 6)
+        cut = pack(">i", len(whole) - 4 - 3) + whole[4:-3]
+        client.session.receive(cut + framed(LIST, 9))
+        assert client.peer.closed
+        assert client.peer.sent == []
+
     def test_a_request_that_waits_holds_those_behind_it_on_its_connection_only(self) -> None:
         waiting = Waiting()
         client = Client(with_handler(waiting))
