@@ -16,6 +16,7 @@ from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, NOT_PERSISTENT, BatchHeader, walk
 from onemq.log.batch_builder import BatchBuilder
 from onemq.log.records import NO_HEADERS, encode_headers
+from onemq.log.stretch import Stretch
 from onemq.message import Headers, Record
 
 Then = Callable[[bytes, int], None]
@@ -58,6 +59,14 @@ def fetch(
         then(b"", offset)
     else:
         reading.batches(partition, offset, bytes_max, found)
+
+
+def fetch_unread(reading: Reading, partition: Partition, offset: int, bytes_max: int) -> tuple[Stretch, int] | None:
+    """What `fetch` without `until` and filter would give, or some less, where nobody need look at it; else None."""
+    deleted = partition.deleted
+    if deleted is not None and deleted.high > offset:
+        return None
+    return reading.stretch(partition, offset, bytes_max)
 
 
 def _whole(partition: Partition, data: bytes, until: int) -> tuple[int, int] | None:

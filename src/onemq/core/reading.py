@@ -16,6 +16,7 @@ from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.batch import COMPRESSION_MASK, NOT_PERSISTENT, STAMPED, BatchHeader, read_header, walk
 from onemq.log.engine import Log
 from onemq.log.records import UNREADABLE, decode_at, decode_some, decode_strictly
+from onemq.log.stretch import Stretch
 from onemq.message import STREAM_ID, Record
 
 _READ_ONE_BYTES = 4096
@@ -177,6 +178,13 @@ class Reading:
             then(b"")
         else:
             self._read_log(partition, offset, bytes_max, then)
+
+    def stretch(self, partition: Partition, offset: int, bytes_max: int) -> tuple[Stretch, int] | None:
+        """As `batches`, but unread: whole batches without void messages, and the offset behind them. None where they
+        must be read."""
+        if not partition.start <= offset < partition.logged_end:
+            return None
+        return self._log.stretch(partition.topic_id, partition.number, offset, bytes_max, partition.boot)
 
     def _read_log(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         logged_end = partition.logged_end

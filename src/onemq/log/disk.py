@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from onemq.log.stretch import SharedDescriptor, Stretch
+
 Buffer = bytes | bytearray | memoryview
 """What can be appended. A memoryview is contiguous and of single bytes (format 'B')."""
 
@@ -69,6 +71,12 @@ class File(Readable, Protocol):
 
     def sync(self) -> None:
         """Return when the content and length of the file are on stable storage. Raises OSError if not."""
+
+    def stretch(self, position: int, size: int) -> Stretch | None:
+        """These bytes, to be read at any time, also after the file was closed or removed; None if that cannot be.
+
+        They must be there, and stay as they are until then.
+        """
 
     def let_go(self, position: int, size: int) -> None:
         """Tell the system that these bytes will not be read soon: it begins to write what is not on disk yet,
@@ -153,10 +161,11 @@ class OsFile:
     `_end`; it has no other writer, and who fails to append to it truncates it.
     """
 
-    __slots__ = ("_descriptor", "_end", "_zeros_end")
+    __slots__ = ("_descriptor", "_end", "_shared", "_zeros_end")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._shared: SharedDescriptor | None = None  # with stretches of it, which may be there for longer
         self._end = _NOT_TRACKED
         self._zeros_end = 0
 
@@ -227,6 +236,13 @@ class OsFile:
     def sync(self) -> None:
         _sync_data(self._descriptor)
 
+    def stretch(self, position: int, size: int) -> Stretch | None:
+        if self._descriptor < 0:
+            raise OSError(errno.EBADF, "the file is closed")
+        if self._shared is None:
+            self._shared = SharedDescriptor(self._descriptor)
+        return Stretch(self._shared, position, size)
+
     def let_go(self, position: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):  # not on macOS
             os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_DONTNEED)
@@ -234,7 +250,8 @@ class OsFile:
     def close(self) -> None:
         # The number is forgotten first: the system gives it to the next file that is opened.
         descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
+        shared, self._shared = self._shared, None
+        if descriptor >= 0 and shared is None:
             os.close(descriptor)
 
 

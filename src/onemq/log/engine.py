@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from onemq.errors import OneMQError
+from onemq.log.stretch import Stretch
 
 Entry = tuple[object, ...]
 Done = Callable[[OneMQError | None], None]
@@ -82,6 +83,12 @@ class Log(Protocol):
     def read(self, topic: int, partition: int, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         """Whole batches, the first of which holds `offset` or starts after it, up to `bytes_max` but at
         least one if there is any. Raises `OffsetOutOfRange` outside `bounds`, `Corrupt` for damage."""
+
+    def stretch(
+        self, topic: int, partition: int, offset: int, bytes_max: int, boot: int
+    ) -> tuple[Stretch, int] | None:
+        """As `read`, at once, without reading them, and the offset behind them. None if an engine cannot, or wants to
+        look at them first; never with messages before `boot` that are not persistent."""
 
     def bounds(self, topic: int, partition: int) -> tuple[int, int]:
         """(first kept offset, offset that the next message gets)"""

@@ -57,6 +57,11 @@ class Index:
         room = self.positions[row] - position if row >= 0 else 0
         return room if room > 0 else size
 
+    def last_up_to(self, position: int) -> tuple[int, int]:
+        """The highest noted position that is not beyond one, and the offset of the batch there."""
+        row = bisect_right(self.positions, position) - 1
+        return (self.positions[row], self.offsets[row]) if row >= 0 else (0, 0)
+
     def latest_before(self, relative_offset: int) -> tuple[int, int]:
         """The position as of `before_offset`, and the highest time of all batches before it."""
         row = bisect_right(self.offsets, relative_offset) - 1

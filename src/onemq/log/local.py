@@ -27,6 +27,7 @@ from onemq.log.openfiles import OpenFiles
 from onemq.log.pending import PendingSet
 from onemq.log.recovery import Recovery, Report, journal_files_after, newest_snapshot
 from onemq.log.segment import Segment
+from onemq.log.stretch import Stretch
 from onemq.log.topicfiles import Registry
 
 JOURNAL_BYTES = 64 << 20
@@ -307,6 +308,12 @@ class LocalLog:
     def read(self, topic: int, partition: int, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         """See `Log.read`."""
         then(self._registry.partition(topic, partition).read(offset, bytes_max))
+
+    def stretch(
+        self, topic: int, partition: int, offset: int, bytes_max: int, boot: int
+    ) -> tuple[Stretch, int] | None:
+        """See `Log.stretch`."""
+        return self._registry.partition(topic, partition).stretch(offset, bytes_max, boot)
 
     def bounds(self, topic: int, partition: int) -> tuple[int, int]:
         """See `Log.bounds`."""

@@ -127,6 +127,9 @@ class MemoryLog:
         """See `Log.read`."""
         then(self._partition(topic, partition).read(offset, bytes_max))
 
+    def stretch(self, topic: int, partition: int, offset: int, bytes_max: int, boot: int) -> None:
+        """None: there are no files."""
+
     def bounds(self, topic: int, partition: int) -> tuple[int, int]:
         """See `Log.bounds`."""
         found = self._partition(topic, partition)

@@ -49,6 +49,9 @@ class OverlayFile:
     def sync(self) -> None:
         pass
 
+    def stretch(self, position: int, size: int) -> None:
+        pass
+
     def let_go(self, position: int, size: int) -> None:
         pass
 

@@ -8,6 +8,7 @@ from onemq.log.behind import WriteBehind
 from onemq.log.index import NO_TIME
 from onemq.log.openfiles import OpenFiles
 from onemq.log.segment import Segment
+from onemq.log.stretch import Stretch
 
 RELATIVE_OFFSET_MAX = (1 << 32) - 1
 POSITION_MAX = (1 << 32) - 1
@@ -144,6 +145,13 @@ class Partition:
             if data:
                 return data
         return self._read_over_gap(offset, place + 3, bytes_max)
+
+    def stretch(self, offset: int, bytes_max: int, boot: int) -> tuple[Stretch, int] | None:
+        """See `Segment.stretch`; None also at the end and where segments do not adjoin."""
+        place = bisect_right(self.segments, offset, key=_base) - 1
+        if place < 0 or not self.start <= offset < self.segments[place].end:
+            return None
+        return self.segments[place].stretch(offset, bytes_max, boot)
 
     def _read_over_gap(self, offset: int, place: int, bytes_max: int) -> bytes:
         for segment in self.segments[place:]:

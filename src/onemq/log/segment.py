@@ -8,6 +8,13 @@ the file. What lies in the file beyond `written` is left over from a failed writ
 
     | in the file        | waiting            |
     0                    ^ written            ^ size
+
+Every read checks what it gives. A stretch, which is read when it is sent (log/stretch.py), is given only where this
+process wrote the bytes itself, or has checked everything before their end.
+
+    | checked, none void |      | written by this process |
+    0                    ^ plain_to                       ^ size
+                                ^ written_from
 """
 
 import errno
@@ -23,6 +30,7 @@ from onemq.log.batch import (
     HEADER_BYTES,
     LENGTH_PREFIX_BYTES,
     MAGIC,
+    NOT_PERSISTENT,
     batch_size,
     is_sound,
     read_extent,
@@ -34,12 +42,13 @@ from onemq.log.openfiles import OpenFiles
 from onemq.log.records import first_since
 from onemq.log.salvage import Place, first_unsound, next_sound
 from onemq.log.scan import Scanned, scan_file
+from onemq.log.stretch import Stretch
 
 HINTS_MAX = 64
 OFFSET_BYTES = 8
 _MUCH_BYTES = 64 << 10
-_CHECKED_FIELDS = Struct(">qi4xBI2xi")
-"""Of a batch: base offset, length, magic, checksum, last offset delta."""
+_CHECKED_FIELDS = Struct(">qi4xBIhi")
+"""Of a batch: base offset, length, magic, checksum, attributes, last offset delta."""
 
 
 class Segment:
@@ -56,8 +65,10 @@ class Segment:
         "let_go_to",
         "max_timestamp_ms",
         "path",
+        "plain_to",
         "size",
         "waiting",
+        "written_from",
     )
 
     def __init__(self, files: OpenFiles, path: str, base: int, interval_bytes: int) -> None:
@@ -72,6 +83,10 @@ class Segment:
         """The end of it, which is not in the file yet."""
         self.let_go_to = 0
         """Up to here the system was told to write, and need not cache."""
+        self.plain_to = 0
+        """Up to here everything was read and found sound, and has no messages that are not persistent."""
+        self.written_from = 0
+        """From here on everything was written by this process, or compared with the journal when it started."""
         self.first_timestamp_ms = self.max_timestamp_ms = NO_TIME
 
     @property
@@ -149,6 +164,29 @@ class Segment:
             return self._read(offset, bytes_max)
         except OSError as problem:
             raise Corrupt(f"{self.path} cannot be read ({problem}): check the disk", self.end, offset) from None
+
+    def stretch(self, offset: int, bytes_max: int, boot: int) -> tuple[Stretch, int] | None:
+        """What `read` would give, or some less, unread, and the offset behind it. None where it must be looked at: it
+        may be damaged, or not persistent and before `boot`; where it is little; and where only reading can tell."""
+        try:
+            return self._stretch(offset, bytes_max, boot)
+        except (OSError, Corrupt):
+            return None
+
+    def _stretch(self, offset: int, bytes_max: int, boot: int) -> tuple[Stretch, int] | None:
+        position = self._find(offset)[0]
+        end, next_offset = self.size, self.end
+        if min(position + bytes_max, self.written) < end:
+            end, relative_offset = self.index.last_up_to(min(position + bytes_max, self.written))
+            next_offset = self.base + relative_offset
+        is_sure = end <= self.plain_to or (position >= self.written_from and offset >= boot)
+        if not is_sure or end - position < _MUCH_BYTES:
+            return None
+        stretch = self.file.stretch(position, end - position)
+        if stretch is None:
+            return None
+        self._hint(next_offset, end)
+        return stretch, next_offset
 
     def _read(self, offset: int, bytes_max: int) -> bytes:
         if bytes_max <= HEADER_BYTES:
@@ -233,6 +271,7 @@ class Segment:
         written = self.written
         del self.waiting[max(size - written, 0) :]
         self.size, self.end = size, end
+        self.plain_to, self.written_from = min(self.plain_to, size), min(self.written_from, size)
         self._hints.clear()
         if self._index is not None:
             self._index.cut(size)
@@ -261,6 +300,7 @@ class Segment:
     def restore_meta(self, meta: list[int]) -> None:
         """The reverse of `meta`."""
         self.base, self.size, self.end, self.first_timestamp_ms, self.max_timestamp_ms = meta
+        self.plain_to, self.written_from = 0, self.size
 
     def _find(self, offset: int) -> Place:
         """The batch that covers the offset or, in a gap, the next one. Passes over damage before it."""
@@ -312,22 +352,29 @@ class Segment:
         """How much of `data`, read at a place, is whole and sound."""
         # Paid for each batch that is read: hence no header is made of what it says.
         (position, lowest), at, before, size = start, 0, (0, 0), len(data)
-        view, unpack = memoryview(data), _CHECKED_FIELDS.unpack_from
+        view, unpack, all_attributes = memoryview(data), _CHECKED_FIELDS.unpack_from, 0
         while at + HEADER_BYTES <= size:
-            base_offset, length, magic, crc, last_delta = unpack(data, at)
+            base_offset, length, magic, crc, attributes, last_delta = unpack(data, at)
             after = at + LENGTH_PREFIX_BYTES + length
             fits = at + HEADER_BYTES <= after <= size and base_offset >= lowest and magic == MAGIC
             if not fits or crc32c(view[at + CHECKED_AT : after]) != crc:
                 break
             before, at, lowest = (at, lowest), after, base_offset + last_delta + 1
+            all_attributes |= attributes
             earliest_end = before[1] + last_delta + 1
         if at and not self._is_borne_out(data[at : at + OFFSET_BYTES], position + at, (earliest_end, lowest)):
             at, lowest = before
         if at:
-            if len(self._hints) >= HINTS_MAX:
-                self._hints.clear()
-            self._hints[lowest] = position + at
+            self._hint(lowest, position + at)
+            if position <= self.plain_to < position + at and not all_attributes & NOT_PERSISTENT:
+                self.plain_to = position + at
         return at
+
+    def _hint(self, offset: int, position: int) -> None:
+        """Where an offset lies that a reader is going to ask for."""
+        if len(self._hints) >= HINTS_MAX:
+            self._hints.clear()
+        self._hints[offset] = position
 
     def _is_borne_out(self, following: bytes, position: int, ends: tuple[int, int]) -> bool:
         """Whether what follows a batch, of which the lowest possible and the stated end are given, agrees with it:
@@ -339,6 +386,7 @@ class Segment:
         return not ends[0] <= int.from_bytes(following, "big", signed=True) < ends[1]
 
     def _damaged(self, damaged: Place, offset: int) -> Corrupt:
+        self.plain_to, self.written_from = min(self.plain_to, damaged[0]), self.size
         resume = self._behind(damaged)[1]
         return Corrupt(
             f"{self.path} is damaged at byte {damaged[0]} (offset {offset}); "

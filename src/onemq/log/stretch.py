@@ -1,0 +1,43 @@
+"""A stretch of a file that is to be sent, and read no earlier than that.
+
+    answer:  bytes  |  stretch  |  bytes  |  stretch  |  bytes
+
+Whoever has a stretch can read it also after its file was closed, removed, or replaced by another one of its name.
+"""
+
+import errno
+import os
+
+
+class SharedDescriptor:
+    """The number of an open file. It is closed when nobody refers to this any more."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+class Stretch:
+    """Bytes of a file, which are read once, from the first to the last. Its length is what was not read yet."""
+
+    __slots__ = ("_end", "_file", "_position")
+
+    def __init__(self, file: SharedDescriptor, position: int, size: int) -> None:
+        self._file = file
+        self._position = position
+        self._end = position + size
+
+    def __len__(self) -> int:
+        return self._end - self._position
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, up to so many. Raises OSError, also if the file ends before the stretch does."""
+        data = os.pread(self._file.number, min(size, self._end - self._position), self._position)
+        if not data and len(self):
+            raise OSError(errno.EIO, "the file is shorter than it was")
+        self._position += len(data)
+        return data
