@@ -4,7 +4,8 @@
     a small request: data_received -> turns.gather ... take -> session.receive, or many of them together -> send ...
 
 Flow control: while the peer does not take our output, neither its commands nor its input go on. Above
-a hard limit, which only output can reach that its session was not asked for, it is cut off.
+a hard limit, which only output can reach that its session was not asked for, it is cut off. Stretches of files are
+read when they are sent (outgoing.py), and count for nothing before that: they take no memory.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from typing import cast
 
 from onemq.errors import OneMQError, TooManyConnections
 from onemq.limits import CLOSE_LINGER_MS, KIB, ConnectionLimits
+from onemq.log.stretch import Stretch
+from onemq.net.outgoing import Outgoing
 from onemq.net.turn import Output, Turns
 from onemq.protocols import LARGE_BYTES, Arrived, ReceiveAlike, Session, SessionFactory
 
@@ -70,6 +73,7 @@ class Connection:
         "_has_large",
         "_held_bytes",
         "_holding",
+        "_outgoing",
         "_output",
         "_reading",
         "_receive_alike",
@@ -97,8 +101,9 @@ class Connection:
         self.limits = limits
         self.address = self.local_address = ""
         self.congested = False
-        self._output: list[bytes] = []  # of the running turn
+        self._output: list[bytes | Stretch] = []  # of the running turn
         self._has_large = False  # in the output of the running turn
+        self._outgoing: Outgoing | None = None  # of one that was ever sent a stretch
         self._held_bytes = 0  # of the running turn and of those that are not durable yet
         self._write_paused = False
         self._holding = False
@@ -141,11 +146,17 @@ class Connection:
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        if self._is_sending():
+            self._send_on()
+            if self._closing and not self._held_bytes and not self._is_sending():
+                self._close_transport()
         self._relieve()
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._closing = True
         self._output.clear()
+        if self._outgoing is not None:
+            self._outgoing.clear()
         self._connections.remove(self)
         self._turns.begin()
         self._call(self._session.lost)
@@ -159,12 +170,15 @@ class Connection:
 
     # What the session calls.
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | Stretch) -> None:
         if self._closing or not data:
             return
         if not self._output:
             self._turns.touch(self)
         self._output.append(data)
+        if isinstance(data, Stretch):
+            self._has_large = True
+            return
         self._held_bytes += len(data)
         if len(data) >= LARGE_BYTES:
             self._has_large = True
@@ -177,7 +191,7 @@ class Connection:
             self._closing = True
             self._update_reading()
             if not self._held_bytes:
-                self._close_transport()
+                self._close_when_sent()
 
     def hold(self) -> None:
         self._holding = True
@@ -202,10 +216,10 @@ class Connection:
     def collect(self) -> Output:
         output, has_large = self._output, self._has_large
         self._has_large = False
-        if has_large and len(output) > 1:
+        if has_large and (len(output) > 1 or isinstance(output[0], Stretch)):
             self._output = []
             return output
-        data = output[0] if len(output) == 1 else b"".join(output)
+        data = cast(bytes, output[0]) if len(output) == 1 else b"".join(cast(list[bytes], output))
         output.clear()
         return data
 
@@ -215,15 +229,18 @@ class Connection:
             self._held_bytes -= len(data)
             if transport.is_closing():
                 return
-            transport.write(data)
+            if self._outgoing is None:
+                transport.write(data)
+            else:
+                self._send_in_order(data)
         else:
-            self._held_bytes -= sum(map(len, data))
+            self._held_bytes -= _bytes_in(data)
             if transport.is_closing():
                 return
-            transport.writelines(data)
+            self._send_in_order(data)
         if self._closing:
             if not self._held_bytes:
-                self._close_transport()
+                self._close_when_sent()
         elif self.congested:
             self._relieve()
 
@@ -231,8 +248,8 @@ class Connection:
         self._closing = True
         self._output.clear()
         if not self._transport.is_closing():
-            self._transport.write(self._session.refusal(error))
-            self._close_transport()
+            self._send_in_order(self._session.refusal(error))
+            self._close_when_sent()
 
     # What the server calls.
 
@@ -240,6 +257,39 @@ class Connection:
         """Ends the connection at once."""
         self._closing = True
         self._transport.abort()
+
+    # Sending.
+
+    def _send_in_order(self, data: Output) -> None:
+        """Sends output behind what is on its way."""
+        outgoing = self._outgoing
+        if isinstance(data, bytes):
+            if outgoing is None or outgoing.is_empty:
+                self._transport.write(data)
+            else:
+                outgoing.add([data])
+            return
+        if outgoing is None:
+            if not any(isinstance(part, Stretch) for part in data):
+                self._transport.writelines(cast(list[bytes], data))
+                return
+            outgoing = self._outgoing = Outgoing(self._transport)
+        outgoing.add(data)
+        self._send_on()
+
+    def _send_on(self) -> None:
+        """Sends as much as the peer takes."""
+        outgoing = self._outgoing
+        assert outgoing is not None
+        try:
+            outgoing.go_on()
+        except OSError as problem:
+            _logger.error("%s: what it was to be sent cannot be read (%s); it is cut off", self.address, problem)
+            self.abort()
+
+    def _is_sending(self) -> bool:
+        """Whether some output is on its way that the transport does not have yet."""
+        return self._outgoing is not None and not self._outgoing.is_empty
 
     # Flow control.
 
@@ -280,6 +330,13 @@ class Connection:
 
     # Ending.
 
+    def _close_when_sent(self) -> None:
+        """Closes after what is on its way, for which the peer has some time."""
+        if self._is_sending():
+            asyncio.get_running_loop().call_later(CLOSE_LINGER_MS / 1000, self._transport.abort)
+        else:
+            self._close_transport()
+
     def _close_transport(self) -> None:
         self._transport.close()
         if self._transport.get_write_buffer_size():
@@ -304,3 +361,8 @@ def format_address(address: object) -> str:
         return str(address or "")
     host, port = address[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _bytes_in(parts: list[bytes | Stretch]) -> int:
+    """What parts take of our memory."""
+    return sum([len(part) for part in parts if isinstance(part, bytes)])

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
+from onemq.log.stretch import Stretch
 from onemq.protocols import Arrived, Session
 
 _logger = logging.getLogger(__name__)
@@ -32,8 +33,8 @@ _TICK_REST_MS = 2
 """Turns that follow each other faster do not all look for what is due, unless the last look said so."""
 
 
-Output = bytes | list[bytes]
-"""Of one connection: a list if copying it together would take long."""
+Output = bytes | list[bytes | Stretch]
+"""Of one connection: a list if copying it together would take long, or cannot be."""
 
 
 class TurnCore(Protocol):

@@ -13,6 +13,7 @@ from typing import Protocol
 from onemq import native
 from onemq.errors import OneMQError
 from onemq.limits import KIB, ConnectionLimits
+from onemq.log.stretch import Stretch
 
 native.use()
 
@@ -39,7 +40,7 @@ class Peer(Protocol):
         """Whether the peer does not take our output. A session stops executing commands then and
         goes on when it is told to `resume`."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | Stretch) -> None:
         """Hands over output. It leaves when everything that this turn wrote is durable."""
 
     def close(self) -> None:

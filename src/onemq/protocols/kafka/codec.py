@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from onemq.log.stretch import Stretch
 from onemq.protocols.kafka import primitives
 from onemq.protocols.kafka.fields import Field, Kind, fields_in
 from onemq.protocols.kafka.primitives import Malformed
@@ -29,6 +30,8 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[Any, Callable[[Any], object]], None]
 """Takes a structure and what appends a piece of bytes."""
 
+Piece = bytes | memoryview | Stretch
+"""Of a message that is written."""
 _NAMES: dict[type, str] = {str: "string", bytes: "bytes", memoryview: "records"}
 """What the primitives of a type are called after."""
 
@@ -48,7 +51,7 @@ def decode(kind: type[M], version: int, data: bytes, at: int = 0, limit: int | N
     return message  # type: ignore[no-any-return]
 
 
-def encode(message: Message, version: int, pieces: list[bytes | memoryview]) -> None:
+def encode(message: Message, version: int, pieces: list[Piece]) -> None:
     """Appends the message in pieces."""
     writer(type(message), version)(message, pieces.append)
 

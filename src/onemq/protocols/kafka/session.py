@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from onemq.errors import AccessDenied, OneMQError, ProtocolError
 from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
+from onemq.log.stretch import Stretch
 from onemq.protocols import LARGE_BYTES, Peer
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.call import Call
-from onemq.protocols.kafka.codec import decode, encode
+from onemq.protocols.kafka.codec import Piece, decode, encode
 from onemq.protocols.kafka.framing import Frames
 from onemq.protocols.kafka.login import Plain, Scram
 from onemq.protocols.kafka.primitives import read_nullable_string, skip_tags
@@ -181,19 +182,23 @@ def _read_call(
     return Call(session, api, version, correlation_id, client_id, decode(api.request, version, data, at, end))
 
 
-def _response(call: Call[Any], response: Message) -> Iterator[bytes]:
-    """The response in parts: large records are one of their own, and so are not copied."""
+def _response(call: Call[Any], response: Message) -> Iterator[bytes | Stretch]:
+    """The response in parts: large records are one of their own, and so are not copied, and so are unread ones."""
     version = max(call.version, 0)
     is_flexible = version >= response.flexible_since and response.api_key != _API_VERSIONS
     pack_header = _pack_flexible_response_header if is_flexible else _pack_response_header
-    pieces: list[bytes | memoryview] = [b""]
+    pieces: list[Piece] = [b""]
     encode(response, version, pieces)
     size = sum(map(len, pieces)) + 4 + is_flexible
     pieces[0] = pack_header(size, call.correlation_id)
     first = 0
     for place, piece in enumerate(pieces):
-        if len(piece) >= LARGE_BYTES and isinstance(piece, bytes):
-            yield b"".join(pieces[first:place])
+        if isinstance(piece, Stretch) or (len(piece) >= LARGE_BYTES and isinstance(piece, bytes)):
+            yield _joined(pieces[first:place])
             yield piece
             first = place + 1
-    yield b"".join(pieces[first:])
+    yield _joined(pieces[first:])
+
+
+def _joined(pieces: list[Piece]) -> bytes:
+    return b"".join(pieces)  # type: ignore[arg-type]  # stretches are parts of their own

@@ -1,8 +1,10 @@
 """Fetch: batches as they are stored, for those who read by offset; waits until there are enough of them."""
 
 from onemq.core.fetching import fetch as fetch_batches
+from onemq.core.fetching import fetch_unread
 from onemq.errors import OneMQError
 from onemq.limits import FETCH_BYTES_MAX
+from onemq.log.stretch import Stretch
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import Refused, code_of
 from onemq.protocols.kafka.fetch_sessions import FetchSession, Wanted
@@ -35,7 +37,7 @@ class _Part:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.partition = wanted.partition
-        self.pieces: list[bytes] = []
+        self.pieces: list[bytes | Stretch] = []
         self.size = 0
         self.next_offset = wanted.request.fetch_offset
         self.error = wanted.error
@@ -100,8 +102,13 @@ class _Fetching:
             self._place += 1
             return
         self._arrived = False
+        reading = self._call.service.core.reading
         try:
-            fetch_batches(self._call.service.core.reading, partition, part.next_offset, room, self._found)
+            unread = fetch_unread(reading, partition, part.next_offset, room)
+            if unread is not None:
+                self._found(*unread)
+            else:
+                fetch_batches(reading, partition, part.next_offset, room, self._found)
         except OneMQError as error:
             part.error = error
             self._arrived = True
@@ -112,7 +119,7 @@ class _Fetching:
         room = min(part.wanted.request.partition_max_bytes - part.size, self._bytes_max - self._size)
         return room if self._size else max(room, 1)
 
-    def _found(self, data: bytes, next_offset: int) -> None:
+    def _found(self, data: bytes | Stretch, next_offset: int) -> None:
         part = self._todo[self._place]
         self._arrived = True
         is_gap = not data and next_offset > part.next_offset and self._gaps < _GAPS_MAX
@@ -184,6 +191,15 @@ class _Fetching:
         assert partition is not None
         start, end = partition.start, partition.end
         pieces = part.pieces if part is not None else []
-        records = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        records = pieces[0] if len(pieces) == 1 else b"".join(map(_bytes, pieces))
         aborted: list[AbortedTransaction] | None = [] if self._call.request.isolation_level == _READ_COMMITTED else None
         return PartitionData(number, 0, end, end, start, aborted_transactions=aborted, records=records)
+
+
+def _bytes(piece: bytes | Stretch) -> bytes:
+    if isinstance(piece, bytes):
+        return piece
+    data = b""
+    while len(piece):
+        data += piece.read(len(piece))
+    return data

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from onemq.log.stretch import Stretch
 from onemq.protocols.kafka.schema import (
     INT32_MAX,
     NO_UUID,
@@ -98,7 +99,7 @@ class PartitionData(Struct):
     snapshot_id: Annotated[SnapshotId, since(12), tagged(2)] = SnapshotId()
     aborted_transactions: list[AbortedTransaction] | None = []
     preferred_read_replica: Annotated[Int32, since(11)] = -1
-    records: Records | None = None
+    records: Records | Stretch | None = None
 
 
 class FetchableTopicResponse(Struct):

@@ -1,0 +1,209 @@
+"""Stretches of files on their way to a peer: in order, piece by piece, and never more than one piece in memory."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from onemq.limits import ConnectionLimits
+from onemq.log.disk import OsDisk
+from onemq.log.stretch import Stretch
+from onemq.net.connection import Connection
+from onemq.net.outgoing import PIECE_BYTES, Outgoing
+from tests.unit.net.fakes import FakeSession, FakeTransport
+from tests.unit.net.test_connection import World, scenario
+
+CONTENT = os.urandom(PIECE_BYTES // 2) * 6
+Hold = Callable[[int, int], Stretch]
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Hold:
+    """Gives stretches of a file that is closed and gone by then."""
+
+    def stretch(position: int, size: int) -> Stretch:
+        disk = OsDisk(tmp_path)
+        file = disk.open("data", create=True)
+        file.append([CONTENT])
+        found = file.stretch(position, size)
+        file.close()
+        disk.remove("data")
+        assert found is not None
+        return found
+
+    return stretch
+
+
+class SlowTransport(FakeTransport):
+    """Its peer takes nothing until told, then everything."""
+
+    def __init__(self, connection: Connection | None = None) -> None:
+        super().__init__()
+        self.connection = connection
+
+    def writelines(self, pieces: list[bytes]) -> None:
+        super().writelines(pieces)
+        self.buffered_bytes += sum(map(len, pieces))
+        if self.connection is not None:
+            self.connection.pause_writing()
+
+    def take(self) -> None:
+        self.buffered_bytes = 0
+        if self.connection is not None:
+            self.connection.resume_writing()
+
+
+def test_what_lies_between_stretches_keeps_its_place(hold: Hold) -> None:
+    transport = FakeTransport()
+    sending = Outgoing(transport)  # type: ignore[arg-type]
+    sending.add([b"head", hold(5, 1000), b"between", b"more", hold(0, 3 * PIECE_BYTES), b"tail"])
+    sending.go_on()
+    assert sending.is_empty
+    assert b"".join(transport.written) == b"head" + CONTENT[5:1005] + b"betweenmore" + CONTENT + b"tail"
+    assert transport.high == 0
+
+
+def test_the_next_piece_is_read_when_the_last_one_is_gone(hold: Hold) -> None:
+    transport = SlowTransport()
+    sending = Outgoing(transport)  # type: ignore[arg-type]
+    large = hold(0, 3 * PIECE_BYTES)
+    sending.add([b"head", large, b"tail"])
+    left = []
+    while not sending.is_empty:
+        sending.go_on()
+        left.append(len(large))
+        sending.go_on()
+        assert len(large) == left[-1]
+        transport.take()
+    assert left == [2 * PIECE_BYTES, PIECE_BYTES, 0]
+    assert b"".join(transport.written) == b"head" + CONTENT + b"tail"
+
+
+def test_a_file_that_became_shorter_is_told(tmp_path: Path) -> None:
+    file = OsDisk(tmp_path).open("data", create=True)
+    file.append([b"12345"])
+    sending = Outgoing(FakeTransport())  # type: ignore[arg-type]
+    stretch = file.stretch(3, 10)
+    assert stretch is not None
+    sending.add([stretch])
+    with pytest.raises(OSError, match="shorter"):
+        sending.go_on()
+        sending.go_on()
+
+
+def slow(world: World) -> tuple[Connection, SlowTransport, FakeSession]:
+    connection, _, session = world.connect()
+    connection.limits = ConnectionLimits()
+    slow_transport = SlowTransport(connection)
+    connection._transport = slow_transport  # type: ignore[assignment]
+    return connection, slow_transport, session
+
+
+@scenario
+async def test_a_stretch_takes_no_memory_and_leaves_with_its_turn(hold: Hold) -> None:
+    world = World(instant=False)
+    connection, transport, session = slow(world)
+    for part in (b"head", hold(0, 3 * PIECE_BYTES), b"tail"):
+        session.peer.send(part)
+    assert not connection.congested
+    await world.turn()
+    assert transport.written == []
+    world.durable()
+    assert connection.congested
+    transport.take()
+    transport.take()
+    assert connection.congested
+    transport.take()
+    await world.turn()
+    assert not connection.congested
+    assert session.resumed == 1
+    assert b"".join(transport.written) == b"head" + CONTENT + b"tail"
+
+
+@scenario
+async def test_later_output_stays_behind_a_stretch(hold: Hold) -> None:
+    world = World()
+    connection, transport, session = slow(world)
+    session.peer.send(b"head")
+    session.peer.send(hold(0, 2 * PIECE_BYTES))
+    await world.turn()
+    connection.data_received(b"next")
+    await world.turn()
+    transport.take()
+    assert b"".join(transport.written) == b"head" + CONTENT[: 2 * PIECE_BYTES] + b"next"
+
+
+@scenario
+async def test_a_connection_that_ends_sends_its_stretches_first(hold: Hold) -> None:
+    world = World()
+    _, transport, session = slow(world)
+    session.peer.send(b"head")
+    session.peer.send(hold(0, 2 * PIECE_BYTES))
+    session.peer.close()
+    await world.turn()
+    assert not transport.closing
+    transport.take()
+    assert transport.closing
+    assert b"".join(transport.written) == b"head" + CONTENT[: 2 * PIECE_BYTES]
+
+
+@scenario
+async def test_a_lost_connection_lets_go_of_the_file(tmp_path: Path) -> None:
+    world = World()
+    connection, _, session = slow(world)
+    file = OsDisk(tmp_path).open("data", create=True)
+    file.append([CONTENT])
+    session.peer.send(b"head")
+    stretch = file.stretch(0, len(CONTENT))
+    assert stretch is not None
+    descriptor = stretch._file.number
+    session.peer.send(stretch)
+    del stretch
+    await world.turn()
+    file.close()
+    os.fstat(descriptor)
+    connection.connection_lost(None)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+@scenario
+async def test_a_connection_whose_file_cannot_be_read_is_cut_off(tmp_path: Path) -> None:
+    world = World()
+    _, transport, session = slow(world)
+    file = OsDisk(tmp_path).open("data", create=True)
+    file.append([CONTENT])
+    session.peer.send(b"head")
+    stretch = file.stretch(0, len(CONTENT))
+    assert stretch is not None
+    session.peer.send(stretch)
+    await world.turn()
+    file.truncate(0)
+    transport.take()
+    assert transport.aborted
+
+
+@scenario
+async def test_over_a_real_socket_a_slow_peer_gets_everything(hold: Hold) -> None:
+    """The transports of asyncio are those that say when they have room again."""
+    world = World()
+    connections: list[Connection] = []
+
+    def factory() -> asyncio.Protocol:
+        connections.append(Connection(FakeSession, world.turns, world.connections, ConnectionLimits()))
+        return connections[-1]  # type: ignore[return-value]
+
+    server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 16)
+    while not connections or not connections[0].address:
+        await asyncio.sleep(0)
+    stretches = [(number, len(CONTENT) - number) for number in range(8)]
+    for position, size in stretches:
+        connections[0].send(b"head")
+        connections[0].send(hold(position, size))
+    expected = b"".join(b"head" + CONTENT[position:] for position, _ in stretches)
+    assert await reader.readexactly(len(expected)) == expected
+    writer.close()
+    server.close()
