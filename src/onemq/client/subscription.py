@@ -16,6 +16,7 @@ from onemq.client.message import Message
 from onemq.client.ordered import Lanes
 from onemq.client.replies import mapping, raised
 from onemq.client.settlements import Settlements
+from onemq.errors import OneMQError
 
 log = logging.getLogger("onemq.consumer")
 CLOSE_SECONDS = 5.0
@@ -66,13 +67,17 @@ class Subscription:
             await connection.request("MQ.CREDIT", self._number, count)
 
     async def close(self) -> None:
-        """Ends, after the broker has confirmed what was settled."""
+        """Ends, after the broker has confirmed what was settled, and that the member has left."""
         self._is_ending = True
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self.settlements.told()
+                if self.link.connection is not None:
+                    await self.link.connection.request("MQ.UNSUBSCRIBE", self._number)
         except TimeoutError:
             self.settlements.forget()
+        except OneMQError as problem:
+            log.debug("the broker was not told that a subscription of %r ends: %s", self._group, problem)
         await self.link.close()
 
     async def _up(self, connection: Connection) -> None:
