@@ -217,6 +217,7 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
     if is_stamped:
         base_timestamp = header.max_timestamp_ms
     size = len(data)
+    may_all_be_alike = True
     records: list[Record] = []
     while left > 0:
         start = position
@@ -268,7 +269,7 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
         same_until = 64 if delta < 64 else 8192 if delta < 8192 else 0  # an offset of another size shifts the rest
         delta += 1
         count = min(left, same_until - delta)
-        if count > 1 and value is not None:
+        if may_all_be_alike and count > 1 and value is not None:
             values = _values_of_alike(data, position, (lead, middle, tail), value_size, SMALL[delta : delta + count])
             if values:
                 offsets = range(base_offset + delta, base_offset + delta + count)
@@ -276,6 +277,7 @@ def _decode_records(data: bytes, position: int, header: BatchHeader, left: int) 
                 position += count * (start_to_value + value_size + len(tail))
                 left -= count
                 continue
+            may_all_be_alike = False  # trying once more for each record would take very long
         while left and delta < same_until and value is not None:
             first = position + start_to_value
             after = first + value_size
