@@ -109,6 +109,7 @@ def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: fl
     """The rate beside Kafka's, and the processor time beside Kafka's."""
     ours, theirs = (median(run.mb_per_second for run in runs[each]) for each in ("OneMQ", "Kafka"))
     beside = {"ours_mb_rate": ours, "kafka_mb_rate": theirs}
+    print(f"  {name}: {ours:,.0f} against {theirs:,.0f} MB/s", file=sys.stderr, flush=True)
     yield Result(name, ours / theirs, "of Kafka", target, beside=beside)
     ours, theirs = (median(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
     beside = {"ours_cpu_ms": ours, "kafka_cpu_ms": theirs}

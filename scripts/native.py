@@ -40,7 +40,7 @@ MODULES = {
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
         topics producers marked bitmap core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
-    "net": "turn connection outgoing",
+    "net": "turn connection outgoing lingering",
     "protocols/kafka": "session framing call batch places primitives topics",
     "protocols/kafka/handlers": "produce",
     "protocols/resp": "session codec crowd replies runs lists strings command arguments",

@@ -79,9 +79,11 @@ LISTEN_BACKLOG = 1024
 """Connections that the kernel holds for us before we accept them."""
 CLOSE_LINGER_MS = 10_000
 """How long a closed connection may take to fetch the rest of its output."""
-RESERVED_FILES = 256
-"""Open files that are neither connections nor segments that could be closed: half for the process, half for a few
-segments."""
+STRETCHED_FILES_MAX = 128
+"""Files that are kept open for clients who are still to be sent what they hold. Beyond that it is read at once."""
+RESERVED_FILES = 256 + STRETCHED_FILES_MAX
+"""Open files that are neither connections nor segments that could be closed: for the process, for a few segments, and
+for clients."""
 
 # The clock.
 TICK_INTERVAL_MAX_MS = 1_000

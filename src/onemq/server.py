@@ -244,10 +244,13 @@ class Server:
         config: Config,
         memory_bytes: Callable[[], int] | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        lingers: bool = False,
     ) -> None:
-        """`memory_bytes` tells what memory the process has; without it, clients are told the most it has had."""
+        """`memory_bytes` tells what memory the process has; without it, clients are told the most it has had. `lingers`
+        is for a loop that has no other work, on a machine that has another processor (net/lingering.py)."""
         self._config = config
         self._clock_ms = clock_ms
+        self._lingers = lingers
         self._memory_bytes = memory_bytes or memory_peak_bytes
         self._listeners: list[Listener] = []
         self._connections = Connections(config.server.max_connections)
@@ -266,7 +269,9 @@ class Server:
         except BaseException:
             self._close_listeners()
             raise
-        self._turns = Turns(self._broker.core, loop, clock_ms=self._clock_ms, on_broken=self._broken)
+        self._turns = Turns(
+            self._broker.core, loop, clock_ms=self._clock_ms, on_broken=self._broken, lingers=self._lingers
+        )
         self._turns.begin()
         for listener in self._listeners:
             await listener.accept(self._session_factory(listener), self._turns, self._connections)
@@ -372,7 +377,7 @@ def _segment_files_max(connections_max: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return OPEN_FILES_MAX
-    return max(min(OPEN_FILES_MAX, soft - connections_max - RESERVED_FILES), RESERVED_FILES // 2)
+    return max(min(OPEN_FILES_MAX, soft - connections_max - RESERVED_FILES), RESERVED_FILES // 3)
 
 
 def raise_file_limit(connections_max: int) -> None:

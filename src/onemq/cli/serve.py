@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import resource
 import signal
 from pathlib import Path
@@ -26,7 +27,7 @@ def run(config: Config) -> None:
 
 
 async def _serve(config: Config) -> None:
-    server = Server(config, memory_bytes)
+    server = Server(config, memory_bytes, lingers=(os.cpu_count() or 1) > 1)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.ask_to_stop)

@@ -24,8 +24,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
+from weakref import ReferenceType, ref
 
-from onemq.log.stretch import SharedDescriptor, Stretch
+from onemq.limits import STRETCHED_FILES_MAX
+from onemq.log.stretch import Stretch, StretchedFile
 
 Buffer = bytes | bytearray | memoryview
 """What can be appended. A memoryview is contiguous and of single bytes (format 'B')."""
@@ -161,11 +163,11 @@ class OsFile:
     `_end`; it has no other writer, and who fails to append to it truncates it.
     """
 
-    __slots__ = ("_descriptor", "_end", "_shared", "_zeros_end")
+    __slots__ = ("_descriptor", "_end", "_stretched", "_zeros_end")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._shared: SharedDescriptor | None = None  # with stretches of it, which may be there for longer
+        self._stretched: ReferenceType[StretchedFile] | None = None  # stretches may be there for longer than this
         self._end = _NOT_TRACKED
         self._zeros_end = 0
 
@@ -237,11 +239,13 @@ class OsFile:
         _sync_data(self._descriptor)
 
     def stretch(self, position: int, size: int) -> Stretch | None:
-        if self._descriptor < 0:
-            raise OSError(errno.EBADF, "the file is closed")
-        if self._shared is None:
-            self._shared = SharedDescriptor(self._descriptor)
-        return Stretch(self._shared, position, size)
+        file = self._stretched() if self._stretched is not None else None
+        if file is None:
+            if StretchedFile.count >= STRETCHED_FILES_MAX:
+                return None
+            file = StretchedFile(self._descriptor)
+            self._stretched = ref(file)
+        return Stretch(file, position, size)
 
     def let_go(self, position: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):  # not on macOS
@@ -250,8 +254,8 @@ class OsFile:
     def close(self) -> None:
         # The number is forgotten first: the system gives it to the next file that is opened.
         descriptor, self._descriptor = self._descriptor, -1
-        shared, self._shared = self._shared, None
-        if descriptor >= 0 and shared is None:
+        self._stretched = None
+        if descriptor >= 0:
             os.close(descriptor)
 
 

@@ -9,16 +9,24 @@ import errno
 import os
 
 
-class SharedDescriptor:
-    """The number of an open file. It is closed when nobody refers to this any more."""
+class StretchedFile:
+    """A file as its stretches have it open. It is closed when there are none any more."""
 
-    __slots__ = ("number",)
+    __slots__ = ("__weakref__", "descriptor")
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    count = 0
+    """How many there are. Slow clients keep files open that are long closed for everybody else."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Takes nothing from who has the descriptor. Raises OSError."""
+        self.descriptor = -1
+        self.descriptor = os.dup(descriptor)
+        StretchedFile.count += 1
 
     def __del__(self) -> None:
-        os.close(self.number)
+        if self.descriptor >= 0:
+            StretchedFile.count -= 1
+            os.close(self.descriptor)
 
 
 class Stretch:
@@ -26,7 +34,7 @@ class Stretch:
 
     __slots__ = ("_end", "_file", "_position")
 
-    def __init__(self, file: SharedDescriptor, position: int, size: int) -> None:
+    def __init__(self, file: StretchedFile, position: int, size: int) -> None:
         self._file = file
         self._position = position
         self._end = position + size
@@ -36,7 +44,7 @@ class Stretch:
 
     def read(self, size: int) -> bytes:
         """The next bytes, up to so many. Raises OSError, also if the file ends before the stretch does."""
-        data = os.pread(self._file.number, min(size, self._end - self._position), self._position)
+        data = os.pread(self._file.descriptor, min(size, self._end - self._position), self._position)
         if not data and len(self):
             raise OSError(errno.EIO, "the file is shorter than it was")
         self._position += len(data)

@@ -154,7 +154,7 @@ class Connection:
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._closing = True
-        self._output.clear()
+        self._drop_output()
         if self._outgoing is not None:
             self._outgoing.clear()
         self._connections.remove(self)
@@ -203,15 +203,14 @@ class Connection:
 
     # What the turn calls.
 
-    def take(self, arrived: Arrived, at: int) -> int:
-        if self._closing:
-            return 1
-        if at + 1 < len(arrived) and self._receive_alike is not None:
-            count = self._receive_alike(arrived, at)
-            if count:
-                return count
-        self._receive(arrived[at][1])
-        return 1
+    def take_alike(self, arrived: Arrived, at: int) -> int:
+        if self._closing or self._receive_alike is None:
+            return 0
+        return self._receive_alike(arrived, at)
+
+    def take(self, data: bytes) -> None:
+        if not self._closing:
+            self._receive(data)
 
     def collect(self) -> Output:
         output, has_large = self._output, self._has_large
@@ -246,7 +245,8 @@ class Connection:
 
     def fail(self, error: OneMQError) -> None:
         self._closing = True
-        self._output.clear()
+        self._drop_output()
+        self._held_bytes = 0  # what earlier turns held was dropped with them
         if not self._transport.is_closing():
             self._send_in_order(self._session.refusal(error))
             self._close_when_sent()
@@ -255,10 +255,15 @@ class Connection:
 
     def abort(self) -> None:
         """Ends the connection at once."""
-        self._closing = True
+        self._closing = self.congested = True  # its requests must not be executed either
         self._transport.abort()
 
     # Sending.
+
+    def _drop_output(self) -> None:
+        """Forgets the output of the running turn."""
+        self._output.clear()
+        self._has_large = False
 
     def _send_in_order(self, data: Output) -> None:
         """Sends output behind what is on its way."""

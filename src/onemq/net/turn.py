@@ -24,13 +24,16 @@ from typing import Protocol
 from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
 from onemq.log.stretch import Stretch
+from onemq.net.lingering import Lingering
 from onemq.protocols import Arrived, Session
 
 _logger = logging.getLogger(__name__)
-_LOOK_SECONDS = 0.001
-"""So long after a turn in which somebody asked for something the clock is looked at again."""
-_TICK_REST_MS = 2
-"""Turns that follow each other faster do not all look for what is due, unless the last look said so."""
+_LOOK_SECONDS = 0.002
+"""So long after a turn in which somebody asked for something the clock is looked at again. Loops know the time in whole
+milliseconds, so with one of them turns that follow each other would be told from the last one of a row too late."""
+_TICK_REST_MS = 5
+"""Turns that follow each other faster do not all look for what is due, unless the last look said so: only what one of
+them has scheduled for the very next milliseconds may be so much later."""
 
 
 Output = bytes | list[bytes | Stretch]
@@ -72,8 +75,11 @@ class Outlet(Protocol):
 class Inlet(Outlet, Protocol):
     """What a turn needs of a connection whose requests are gathered."""
 
-    def take(self, arrived: Arrived, at: int) -> int:
-        """Executes what it received, and with it what others did behind it, if that is alike. Returns how many."""
+    def take_alike(self, arrived: Arrived, at: int) -> int:
+        """See `ReceiveAlike`; 0 if the connection cannot do that."""
+
+    def take(self, data: bytes) -> None:
+        """Executes what it received."""
 
 
 class Turn:
@@ -101,8 +107,9 @@ class Turns:
         *,
         clock_ms: Callable[[], int] = wall_clock_ms,
         on_broken: Callable[[], None] = lambda: None,
+        lingers: bool = False,
     ) -> None:
-        """`on_broken` is called if the core cannot even go back to what the log holds."""
+        """`on_broken` is called if the core cannot even go back to what the log holds. `lingers`: see lingering.py."""
         self._core = core
         self._loop = loop
         self._clock_ms = clock_ms
@@ -126,6 +133,7 @@ class Turns:
         self._wake_time = 0.0
         self._look_time = 0.0
         self._quiet_waiters: list[asyncio.Future[None]] = []
+        self._lingering = Lingering(loop, self._has_work) if lingers else None
 
     # What connections call.
 
@@ -188,6 +196,9 @@ class Turns:
             if self._due_ms is None or self._due_ms > self._clock_ms():
                 return
 
+    def _has_work(self) -> bool:
+        return self._end_is_scheduled
+
     def _is_busy(self) -> bool:
         return bool(self._inlets or self._begun or self._touched or self._unfinished)
 
@@ -220,10 +231,17 @@ class Turns:
         arrived, inlets, received_bytes = self._arrived, self._inlets, self._arrived_bytes
         self._arrived, self._inlets, self._arrived_bytes = [], [], 0
         self.begin(received_bytes)
-        at = 0
+        at = single_to = 0
         try:
             while at < len(inlets):
-                at += inlets[at].take(arrived, at)
+                count = inlets[at].take_alike(arrived, at) if single_to <= at < len(inlets) - 1 else 0
+                if count > 0:
+                    at += count
+                    continue
+                if count < 0:
+                    single_to = at - count
+                inlets[at].take(arrived[at][1])
+                at += 1
         except Exception:
             self._note_bug("requests that are alike")
             self._touched += inlets[at:]
@@ -242,6 +260,8 @@ class Turns:
             self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
             if self._timer is None or self._wake_time > self._look_time:
                 self._wake_at(self._look_time)
+            if self._lingering is not None and len(self._touched) == 1:
+                self._lingering.begin()
         if self._begun or self._touched:
             self._end()
 
@@ -253,11 +273,18 @@ class Turns:
         self._begun = False
         self._received_bytes = 0
         touched, self._touched = self._touched, []
-        turn = Turn([(outlet, outlet.collect()) for outlet in touched])
+        turn = Turn(self._collect(touched))
         self._unfinished.append(turn)
         self._flush(turn)
         if self._unfinished:
             self._release()
+
+    def _collect(self, touched: list[Outlet]) -> list[tuple[Outlet, Output]]:
+        try:
+            return [(outlet, outlet.collect()) for outlet in touched]
+        except Exception:
+            self._note_bug("collecting output")
+            return [(outlet, b"") for outlet in touched]
 
     def _flush(self, turn: Turn) -> None:
         if self._bug is None:

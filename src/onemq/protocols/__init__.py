@@ -79,6 +79,6 @@ Arrived = list[tuple[Session, bytes]]
 
 ReceiveAlike = Callable[[Arrived, int], int]
 """Executes what has arrived from a place on as long as it is alike. Returns how many that were; 0 if the session at the
-place has to `receive` by itself."""
+place has to `receive` by itself, and less than 0 if so many sessions have to, which only seemed to be alike."""
 
 SessionFactory = Callable[[Peer], Session]

@@ -12,7 +12,7 @@ from onemq.log.disk import OsDisk
 from onemq.log.engine import Batch, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.records import NO_HEADERS
-from onemq.log.stretch import Stretch
+from onemq.log.stretch import Stretch, StretchedFile
 from tests.unit.log.helpers import TOPIC, append, create, flip, put, read, segment_files
 
 BODY_BYTES = 20_000
@@ -191,9 +191,9 @@ def test_a_file_is_closed_with_the_last_stretch_of_it(disk: OsDisk) -> None:
     one, other = file.stretch(0, 5), file.stretch(5, 5)
     assert isinstance(one, Stretch)
     assert isinstance(other, Stretch)
-    descriptor = one._file.number
+    descriptor = one._file.descriptor
     file.close()
-    with pytest.raises(OSError, match="closed"):
+    with pytest.raises(OSError, match="descriptor"):
         file.stretch(0, 1)
     assert (one.read(3), one.read(100), len(one), other.read(100)) == (b"012", b"34", 0, b"56789")
     del one
@@ -201,3 +201,20 @@ def test_a_file_is_closed_with_the_last_stretch_of_it(disk: OsDisk) -> None:
     del other
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
+
+
+def test_files_are_kept_open_for_stretches_only_as_long_as_there_are_any(disk: OsDisk) -> None:
+    log = filled(disk)
+    before = StretchedFile.count
+    held = [log.stretch(TOPIC, 0, offset, ALL, 0) for offset in (0, 3)]
+    assert all(held)
+    assert StretchedFile.count == before + 1
+    held.clear()
+    assert StretchedFile.count == before
+
+
+def test_not_too_many_files_are_kept_open(disk: OsDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = filled(disk)
+    monkeypatch.setattr("onemq.log.disk.STRETCHED_FILES_MAX", StretchedFile.count)
+    assert log.stretch(TOPIC, 0, 0, ALL, 0) is None
+    assert read(log, 0)

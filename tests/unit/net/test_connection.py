@@ -291,19 +291,49 @@ async def test_all_connections_can_be_closed_or_aborted_and_waited_for() -> None
     await waiting
 
 
+@scenario
+async def test_large_output_for_a_connection_that_is_lost_in_the_same_turn_harms_nobody() -> None:
+    world = World()
+    gone, _, session = world.connect()
+    stays, transport, _ = world.connect()
+    session.peer.send(bytes(LARGE_BYTES))
+    stays.data_received(b"a")
+    gone.connection_lost(None)
+    await world.turn()
+    assert transport.written == [b"a"]
+    assert world.core.calls[-1] == "flush"
+
+
+@scenario
+async def test_a_connection_that_fails_closes_when_the_rest_has_left() -> None:
+    world = World(instant=False)
+    connection, transport, _ = world.connect()
+    connection.data_received(b"a")
+    await world.turn()
+    world.core.flushes[0](ReadOnly("the disk is full"))
+    await world.turn()
+    assert transport.closing
+    assert connection._held_bytes == 0
+
+
 class TestGathering:
     """Small requests of sessions that can execute them together."""
 
     def connect(self, world: World, count: int = 3) -> list[tuple[Connection, FakeTransport, FakeSession]]:
         self.served: list[list[bytes]] = []
 
+        self.asked = 0
+
         def receive_alike(arrived: Arrived, at: int) -> int:
-            """Executes all that is equal to the first."""
+            """Executes all that is equal to the first; `?` it only seems to know how to."""
+            self.asked += 1
             alike = [each for each in arrived[at:] if each[1] == arrived[at][1]]
             if len(alike) < 2:
                 return 0
             if alike[0][1] == b"!!":
                 raise ZeroDivisionError
+            if alike[0][1] == b"?":
+                return -len(alike)
             self.served.append([data for _, data in alike])
             for session, data in alike:
                 session.peer.send(b"together:" + data)  # type: ignore[attr-defined]
@@ -333,6 +363,26 @@ class TestGathering:
         second.data_received(b"b")
         await world.turn()
         assert (one.written, other.written, self.served) == ([b"a"], [b"b"], [])
+
+    @scenario
+    async def test_those_that_only_seem_to_be_alike_are_received_by_each_and_not_compared_again(self) -> None:
+        world = World()
+        made = self.connect(world, 6)
+        for number, (connection, _, _) in enumerate(made):
+            connection.data_received(b"?" if number < 4 else b"a")
+        await world.turn()
+        assert (self.asked, self.served) == (2, [[b"a"] * 2])
+        assert [transport.written for _, transport, _ in made] == [[b"?"]] * 4 + [[b"together:a"]] * 2
+
+    @scenario
+    async def test_one_that_was_aborted_meanwhile_is_not_served(self) -> None:
+        world = World()
+        made = self.connect(world, 1)
+        made[0][0].data_received(b"a")
+        made[0][0].abort()
+        assert made[0][0].congested
+        await world.turn()
+        assert made[0][2].received == []
 
     @scenario
     async def test_what_came_before_the_end_of_a_connection_is_answered(self) -> None:

@@ -158,7 +158,7 @@ async def test_a_lost_connection_lets_go_of_the_file(tmp_path: Path) -> None:
     session.peer.send(b"head")
     stretch = file.stretch(0, len(CONTENT))
     assert stretch is not None
-    descriptor = stretch._file.number
+    descriptor = stretch._file.descriptor
     session.peer.send(stretch)
     del stretch
     await world.turn()

@@ -115,6 +115,11 @@ class Lists:
         items = self._keys.reading(key, deque)
         return 0 if items is None else len(items)
 
+    def bytes_at_end(self, key: bytes, left: bool, count: int) -> int:
+        """How much the values are that `pop` would take."""
+        items = self._keys.reading(key, deque)
+        return 0 if items is None else sum(map(len, islice(items if left else reversed(items), count)))
+
     def range(self, key: bytes, start: int, stop: int) -> list[bytes]:
         """The values from index `start` to `stop`, both included; negative ones count from the end."""
         items = self._keys.reading(key, deque)

@@ -66,8 +66,10 @@ def receive_alike(arrived: Arrived, at: int) -> int:
     shape = shape_of(data) if handler is not None else None
     if handler is None or shape is None:
         return 0
-    crowd = _alike(members[at:], shape)
-    return _execute(crowd, shape, handler) if len(crowd) > 1 else 0
+    crowd = _alike(members, at, shape)
+    if len(crowd) < 2:
+        return 0
+    return len(crowd) if _execute(crowd, shape, handler) else -len(crowd)
 
 
 def _handler(session: "RespSession", data: bytes) -> "AlikeHandler | None":
@@ -77,22 +79,26 @@ def _handler(session: "RespSession", data: bytes) -> "AlikeHandler | None":
     return command.alike if command is not None else None
 
 
-def _alike(members: "list[tuple[RespSession, bytes]]", shape: Shape) -> "list[tuple[RespSession, bytes]]":
-    """The first members, as far as they seem to have sent whole requests of this shape and can be served at once."""
-    first, head, size = members[0][0], shape.head, shape.size
-    for count, (session, data) in enumerate(members):
+def _alike(members: "list[tuple[RespSession, bytes]]", at: int, shape: Shape) -> "list[tuple[RespSession, bytes]]":
+    """The members from a place on, as far as they seem to have sent whole requests of this shape and can be served at
+    once."""
+    first, head, size = members[at][0], shape.head, shape.size
+    end = at
+    while end < len(members):
+        session, data = members[end]
         if len(data) % size or not data.startswith(head) or not session.is_free(first):
-            return members[:count]
-    return members
+            break
+        end += 1
+    return members[at:end]
 
 
-def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape, handler: "AlikeHandler") -> int:
-    """Executes the requests and hands out the replies. Returns how many members were served: all, or none."""
+def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape, handler: "AlikeHandler") -> bool:
+    """Executes the requests and hands out the replies; False if nothing was done."""
     last_words = shape.last_words(b"".join([data for _, data in crowd]))
     first = crowd[0][0]
     replies = handler(first, shape.words, last_words) if last_words is not None else None
     if replies is None:
-        return 0
+        return False
     service = first.service
     service.commands_processed += len(replies)
     command, now_ms, size, answered = service.commands[shape.words[0]], service.core.stage.now_ms, shape.size, 0
@@ -105,4 +111,4 @@ def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape, handler: "A
         else:
             session.peer.send(b"".join(replies[answered : answered + count]))
         answered += count
-    return len(crowd)
+    return True

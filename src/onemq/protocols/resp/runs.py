@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from onemq.errors import InvalidArgument, WrongType
+from onemq.limits import KIB
 from onemq.protocols.resp import replies
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
 _STRING_OR_NOTHING = {bytes, type(None)}
+_TOGETHER_BYTES_MAX = 256 * KIB
+"""Values that are more are given out one by one, with a look at each peer whether it takes them."""
 
 
 def _push(left: bool, session: "RespSession", words: list[bytes], values: list[bytes]) -> list[bytes] | None:
@@ -36,6 +39,8 @@ def _pop(left: bool, session: "RespSession", words: list[bytes], keys: list[byte
     if len(words) != 1 or core.stage.refusal is not None or keys.count(keys[0]) != count:
         return None
     try:
+        if core.keys.lists.bytes_at_end(keys[0], left, count) > _TOGETHER_BYTES_MAX:
+            return None
         values = core.keys.lists.pop(keys[0], left, count)
     except WrongType:
         return None
@@ -48,6 +53,8 @@ def _get(session: "RespSession", words: list[bytes], wanted: list[bytes]) -> lis
         return None
     values: list[Any] = list(map(keys.values.get, wanted))
     if not set(map(type, values)) <= _STRING_OR_NOTHING:
+        return None
+    if sum(map(len, filter(None, values))) > _TOGETHER_BYTES_MAX:
         return None
     null = session.replies.null
     return [null if value is None else replies.bulk(value) for value in values]

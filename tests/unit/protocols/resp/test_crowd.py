@@ -33,10 +33,11 @@ class World:
         at = together = 0
         while at < len(arrived):
             count = receive_alike(arrived, at) if at + 1 < len(arrived) else 0
-            if not count:
-                arrived[at][0].receive(arrived[at][1])
-            together += count
-            at += count or 1
+            single = max(-count, 1) if count <= 0 else 0
+            for session, each in arrived[at : at + single]:
+                session.receive(each)
+            together += max(count, 0)
+            at += single or count
         return together
 
     def apart(self, *data: bytes) -> None:
@@ -159,6 +160,24 @@ class TestWhatKeepsThemApart:
             assert crowd.together(*data) == 0
             single.apart(*data)
         assert crowd.sent == single.sent
+
+
+    @pytest.mark.parametrize("words", [("INCR",), ("RPOP",), ("LPUSH", "list", "x")])
+    def test_those_that_only_seem_to_be_alike_are_told_once(self, words: tuple[str, ...]) -> None:
+        world = World()
+        if words[0] == "LPUSH":
+            world.clients[-1].call("BLPOP", "elsewhere", "0")  # each push must be looked at
+        data = [encode(*words) if words[0] == "LPUSH" else encode(words[0], f"key{number}") for number in range(5)]
+        arrived: Arrived = [(client.session, each) for client, each in zip(world.clients, data, strict=False)]
+        assert receive_alike(arrived, 0) == -5
+
+    @pytest.mark.parametrize("name", ["GET", "RPOP"])
+    def test_values_that_are_much_together(self, name: str) -> None:
+        large = "x" * 100_000
+        world = World(("SET", "large", large), ("RPUSH", "list", *[large] * CLIENTS))
+        key = "large" if name == "GET" else "list"
+        assert world.together(*[encode(name, key)] * CLIENTS) == 0
+        assert world.sent == [b"$100000\r\n%b\r\n" % large.encode()] * CLIENTS
 
 
 class TestShapes:

@@ -1,12 +1,14 @@
 """Fetch: batches as they are stored, for those who read by offset; waits until there are enough of them."""
 
+import logging
+
 from onemq.core.fetching import fetch as fetch_batches
 from onemq.core.fetching import fetch_unread
 from onemq.errors import OneMQError
 from onemq.limits import FETCH_BYTES_MAX
 from onemq.log.stretch import Stretch
 from onemq.protocols.kafka.call import Call
-from onemq.protocols.kafka.errors import Refused, code_of
+from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
 from onemq.protocols.kafka.fetch_sessions import FetchSession, Wanted
 from onemq.protocols.kafka.schemas.fetch import (
     AbortedTransaction,
@@ -15,6 +17,8 @@ from onemq.protocols.kafka.schemas.fetch import (
     FetchResponse,
     PartitionData,
 )
+
+_logger = logging.getLogger(__name__)
 
 _READ_COMMITTED = 1
 _GAPS_MAX = 64
@@ -191,7 +195,11 @@ class _Fetching:
         assert partition is not None
         start, end = partition.start, partition.end
         pieces = part.pieces if part is not None else []
-        records = pieces[0] if len(pieces) == 1 else b"".join(map(_bytes, pieces))
+        try:
+            records = pieces[0] if len(pieces) == 1 else b"".join(map(_bytes, pieces))
+        except OSError as problem:
+            _logger.error("partition %d of %s cannot be read (%s): check the disk", number, wanted.place[0], problem)
+            return PartitionData(number, ErrorCode.KAFKA_STORAGE_ERROR, -1, records=b"")
         aborted: list[AbortedTransaction] | None = [] if self._call.request.isolation_level == _READ_COMMITTED else None
         return PartitionData(number, 0, end, end, start, aborted_transactions=aborted, records=records)
 
