@@ -1,4 +1,4 @@
-"""A stretch of a file that is to be sent, and read no earlier than that.
+"""A stretch of a file that is to be sent, and read no earlier than that, if at all.
 
     answer:  bytes  |  stretch  |  bytes  |  stretch  |  bytes
 
@@ -45,7 +45,15 @@ class Stretch:
     def read(self, size: int) -> bytes:
         """The next bytes, up to so many. Raises OSError, also if the file ends before the stretch does."""
         data = os.pread(self._file.descriptor, min(size, self._end - self._position), self._position)
-        if not data and len(self):
-            raise OSError(errno.EIO, "the file is shorter than it was")
-        self._position += len(data)
+        self._advance(len(data))
         return data
+
+    def send(self, socket: int) -> None:
+        """Has the system send the next bytes, as many as the socket takes. Raises OSError: BlockingIOError if it takes
+        none, and as `read`."""
+        self._advance(os.sendfile(socket, self._file.descriptor, self._position, self._end - self._position))
+
+    def _advance(self, size: int) -> None:
+        if not size and len(self):
+            raise OSError(errno.EIO, "the file is shorter than it was")
+        self._position += size

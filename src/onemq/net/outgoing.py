@@ -1,30 +1,43 @@
 """What leaves a connection that is sent stretches of files, in order.
 
-A stretch is read when it is its turn: a piece at a time, together with the bytes around it, and the next one when the
-transport has sent the last. So an answer of many megabytes takes the memory of one piece, which the processor still has
-in its cache when it is sent. The transport says when it is done (`pause_writing`, `resume_writing`): it is told to hold
-nothing beyond what is on its way.
+    answer:  bytes  |  stretch        |  bytes  |  stretch ...
+    sent:    bytes and the beginning  |  the rest, by the system, from the file to the socket  |  bytes and ...
+
+The system sends from a file without copying. What is small, and what the socket has no room for, is read, a piece at a
+time, and given to the transport together with the bytes around it. The transport says when it has sent that
+(`pause_writing`, `resume_writing`): it is told to hold nothing beyond what is on its way. So an answer of many
+megabytes takes the memory of one piece.
 """
 
 import asyncio
+import errno
+import socket
 from collections import deque
 from collections.abc import Iterable
 
-from onemq.limits import MIB
+from onemq.limits import KIB, MIB
 from onemq.log.stretch import Stretch
 
 PIECE_BYTES = 1 * MIB
-"""What is read and sent at a time."""
+"""What is read and sent at a time where the system cannot send from files."""
+EDGE_BYTES = 128 * KIB
+"""What is read and sent at a time where it can: with less, the bytes around it would wake the peer for little."""
+SOCKET_BYTES = 320 * KIB
+"""What a socket may hold that was not sent yet. Left to itself, Linux lets it be megabytes, which the processor's
+caches have lost when the peer takes them (docs/benchmarks.md)."""
+_CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class Outgoing:
     """Output of one connection that the transport does not have yet."""
 
-    __slots__ = ("_parts", "_transport")
+    __slots__ = ("_parts", "_socket", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._parts: deque[bytes | Stretch] = deque()
+        self._socket = _prepared_socket(transport)
+        """The number of the transport's socket; -1 if the system cannot send from files to it."""
         transport.set_write_buffer_limits(high=0)
 
     @property
@@ -40,12 +53,30 @@ class Outgoing:
         read."""
         transport = self._transport
         while self._parts and not transport.get_write_buffer_size() and not transport.is_closing():
-            transport.writelines(self._next())
+            if not self._send_file():
+                transport.writelines(self._next(EDGE_BYTES if self._socket >= 0 else PIECE_BYTES))
 
-    def _next(self) -> list[bytes]:
+    def _send_file(self) -> bool:
+        """Has the system send of a stretch, if that is what comes next; False if it sends nothing."""
+        part = self._parts[0]
+        if self._socket < 0 or not isinstance(part, Stretch) or len(part) <= EDGE_BYTES:
+            return False
+        try:
+            part.send(self._socket)
+        except (BlockingIOError, ConnectionError):  # the transport will be told in time
+            return False
+        except OSError as problem:
+            if problem.errno not in _CANNOT:
+                raise
+            self._socket = -1
+            return False
+        if not len(part):
+            self._parts.popleft()
+        return True
+
+    def _next(self, room: int) -> list[bytes]:
         """A piece of the first stretch, and the bytes before it and behind it."""
         parts, piece = self._parts, list[bytes]()
-        room = PIECE_BYTES
         while parts:
             part = parts[0]
             if isinstance(part, bytes):
@@ -64,3 +95,12 @@ class Outgoing:
     def clear(self) -> None:
         """Lets go of everything."""
         self._parts.clear()
+
+
+def _prepared_socket(transport: asyncio.Transport) -> int:
+    """The number of its socket, if bytes go there as they are; else -1."""
+    found = transport.get_extra_info("socket")
+    if found is None:
+        return -1
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+    return -1 if transport.get_extra_info("sslcontext") is not None else int(found.fileno())

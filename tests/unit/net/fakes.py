@@ -120,7 +120,7 @@ class FakeTransport:
         self.high = 0
 
     def get_extra_info(self, name: str) -> Any:
-        return {"peername": ("10.0.0.1", 5000), "sockname": ("::1", 6379, 0, 0)}[name]
+        return {"peername": ("10.0.0.1", 5000), "sockname": ("::1", 6379, 0, 0)}.get(name)
 
     def set_write_buffer_limits(self, high: int) -> None:
         self.high = high

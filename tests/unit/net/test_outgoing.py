@@ -1,9 +1,13 @@
 """Stretches of files on their way to a peer: in order, piece by piece, and never more than one piece in memory."""
 
 import asyncio
+import errno
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +15,7 @@ from onemq.limits import ConnectionLimits
 from onemq.log.disk import OsDisk
 from onemq.log.stretch import Stretch
 from onemq.net.connection import Connection
-from onemq.net.outgoing import PIECE_BYTES, Outgoing
+from onemq.net.outgoing import EDGE_BYTES, PIECE_BYTES, Outgoing
 from tests.unit.net.fakes import FakeSession, FakeTransport
 from tests.unit.net.test_connection import World, scenario
 
@@ -207,3 +211,106 @@ async def test_over_a_real_socket_a_slow_peer_gets_everything(hold: Hold) -> Non
     assert await reader.readexactly(len(expected)) == expected
     writer.close()
     server.close()
+
+
+class SocketTransport(FakeTransport):
+    """Sends through a real socket what that takes, and holds the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.socket, self.peer = socket.socketpair()
+        self.socket.setblocking(False)
+        self.peer.setblocking(False)
+        self.rest = b""
+        self.most_held = 0
+        self.received = bytearray()
+        self.is_encrypted = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return {"socket": self.socket, "sslcontext": self if self.is_encrypted else None}.get(name)
+
+    def writelines(self, pieces: list[bytes]) -> None:
+        super().writelines(pieces)
+        self.rest += b"".join(pieces)
+        self.flush()
+        self.most_held = max(self.most_held, self.buffered_bytes)
+
+    def flush(self) -> None:
+        with suppress(BlockingIOError):
+            self.rest = self.rest[self.socket.send(self.rest) :]
+        self.buffered_bytes = len(self.rest)
+
+    def receive(self) -> None:
+        """The peer takes some, and so there is room for what is held."""
+        self.received += self.peer.recv(300_000)
+        self.flush()
+
+    def close_both(self) -> None:
+        self.socket.close()
+        self.peer.close()
+
+
+@pytest.fixture
+def real() -> Iterator[SocketTransport]:
+    transport = SocketTransport()
+    yield transport
+    transport.close_both()
+
+
+def send_all(transport: SocketTransport, parts: list[bytes | Stretch]) -> bytes:
+    """What the peer has when everything was sent."""
+    sending = Outgoing(transport)  # type: ignore[arg-type]
+    size = sum(map(len, parts))
+    sending.add(parts)
+    while len(transport.received) < size:
+        sending.go_on()
+        transport.receive()
+    assert sending.is_empty
+    return bytes(transport.received)
+
+
+class TestBySystem:
+    """Where the system sends from the file to the socket."""
+
+    def test_all_arrives_in_order_and_hardly_anything_is_read(self, hold: Hold, real: SocketTransport) -> None:
+        parts = [b"head", hold(7, PIECE_BYTES), b"between", hold(0, 3 * PIECE_BYTES), hold(9, 100), b"tail"]
+        whole = b"head" + CONTENT[7 : PIECE_BYTES + 7] + b"between" + CONTENT + CONTENT[9:109] + b"tail"
+        assert send_all(real, parts) == whole
+        assert len(b"".join(real.written)) < len(whole) / 2
+        assert real.most_held <= EDGE_BYTES + len(b"between")
+
+    @pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENOSYS])
+    def test_a_system_that_cannot_is_not_asked_again(
+        self, hold: Hold, real: SocketTransport, monkeypatch: pytest.MonkeyPatch, reason: int
+    ) -> None:
+        asked = []
+
+        def sendfile(*arguments: object) -> int:
+            asked.append(arguments)
+            raise OSError(reason, "it cannot")
+
+        monkeypatch.setattr(os, "sendfile", sendfile)
+        assert send_all(real, [b"head", hold(0, 3 * PIECE_BYTES), b"tail"]) == b"head" + CONTENT + b"tail"
+        assert len(asked) == 1
+
+    def test_a_transport_that_encrypts_gets_everything(self, hold: Hold, real: SocketTransport) -> None:
+        real.is_encrypted = True
+        assert send_all(real, [hold(0, PIECE_BYTES)]) == CONTENT[:PIECE_BYTES]
+        assert b"".join(real.written) == CONTENT[:PIECE_BYTES]
+
+    def test_a_peer_that_is_gone_is_left_to_the_transport(self, hold: Hold, real: SocketTransport) -> None:
+        real.peer.close()
+        sending = Outgoing(real)  # type: ignore[arg-type]
+        sending.add([hold(0, PIECE_BYTES)])
+        with pytest.raises(BrokenPipeError):  # this one's own
+            sending.go_on()
+
+    def test_a_file_that_became_shorter_is_told(self, tmp_path: Path, real: SocketTransport) -> None:
+        file = OsDisk(tmp_path).open("data", create=True)
+        file.append([b"12345"])
+        stretch = file.stretch(5, PIECE_BYTES)
+        assert stretch is not None
+        sending = Outgoing(real)  # type: ignore[arg-type]
+        sending.add([stretch])
+        with pytest.raises(OSError, match="shorter"):
+            sending.go_on()
