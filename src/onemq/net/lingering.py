@@ -3,7 +3,8 @@
 A processor that sleeps takes some tens of microseconds to wake up, and more in a virtual machine. A client that sends a
 request when it has the answer to the last one would pay for that with each of them: a tenth of its time, where every
 request is synced to the disk. Where many clients are busy, there is nearly always something to do; so nobody is looked
-out for then. Nor is it done where it was mostly for nothing: clients who ask now and then cost no more than they did.
+out for then. Nor is it done where it was mostly for nothing, so that clients who ask now and then cost no more than
+they did; nor where a turn takes less time than that, so that it never is the most of what a client costs.
 """
 
 import asyncio
@@ -34,17 +35,24 @@ class Lingering:
         """Grows when it was worth while, and shrinks by twice as much when it was not."""
         self._left_out = 0
 
-    def begin(self) -> None:
-        """To be called when a client gets its answer."""
+    def end(self, end_turn: Callable[[], None]) -> None:
+        """Ends a turn by which a client gets its answer."""
+        began = self._clock()
+        end_turn()
+        now = self._clock()
+        if now - began >= LINGER_SECONDS and self._is_worth_while():
+            self._until = now + LINGER_SECONDS
+            if not self._is_looking:
+                self._is_looking = True
+                self._loop.call_soon(self._look)
+
+    def _is_worth_while(self) -> bool:
         if not self._trust:
             self._left_out += 1
             if self._left_out < TRIED_AGAIN_AFTER:
-                return
+                return False
         self._left_out = 0
-        self._until = self._clock() + LINGER_SECONDS
-        if not self._is_looking:
-            self._is_looking = True
-            self._loop.call_soon(self._look)
+        return True
 
     def _look(self) -> None:
         if self._has_work():

@@ -253,6 +253,7 @@ class Turns:
 
     def _end_of_iteration(self) -> None:
         self._end_is_scheduled = False
+        is_alone = len(self._inlets) == 1
         if self._inlets:
             self._work_off()
         if self._active:
@@ -260,10 +261,11 @@ class Turns:
             self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
             if self._timer is None or self._wake_time > self._look_time:
                 self._wake_at(self._look_time)
-            if self._lingering is not None and len(self._touched) == 1:
-                self._lingering.begin()
         if self._begun or self._touched:
-            self._end()
+            if is_alone and self._lingering is not None:
+                self._lingering.end(self._end)
+            else:
+                self._end()
 
     def _end(self) -> None:
         try:

@@ -50,11 +50,6 @@ class FakeLoop:
             self.iterate()
 
     @property
-    def has_more(self) -> bool:
-        """Whether the next iteration has something to do."""
-        return bool(self._soon)
-
-    @property
     def next_timer(self) -> float | None:
         """Seconds until a timer fires."""
         waiting = [timer.when_time for timer in self.timers if not timer.cancelled]

@@ -1,7 +1,10 @@
 """Lingering: the loop stays awake for a moment for a client that is alone, as long as that is worth while."""
 
+import time
+
 from onemq.net.lingering import LINGER_SECONDS, TRIED_AGAIN_AFTER, TRUST_MAX, Lingering
 from onemq.net.turn import Turns
+from onemq.protocols import Arrived
 from tests.unit.net.fakes import FakeCore, FakeLoop
 from tests.unit.net.test_turn import FakeOutlet
 
@@ -24,17 +27,23 @@ class World:
         self.now += LINGER_SECONDS / 10
         return self.now
 
-    def answer(self, comes: bool) -> int:
+    def end_turn(self, seconds: float = LINGER_SECONDS) -> None:
+        self.lingering.end(lambda: self._pass(seconds))
+
+    def _pass(self, seconds: float) -> None:
+        self.now += seconds
+
+    def answer(self, comes: bool, seconds: float = LINGER_SECONDS) -> int:
         """A client is answered, and its next request comes at once or not. Returns how often it was looked for."""
         self.comes, self.looks = comes, 0
-        self.lingering.begin()
+        self.end_turn(seconds)
         self.loop.settle_down()
         return self.looks
 
 
 def test_it_looks_until_something_comes() -> None:
     world = World()
-    world.lingering.begin()
+    world.end_turn()
     for _ in range(4):
         world.loop.iterate()
     assert world.looks == 4
@@ -47,12 +56,16 @@ def test_it_looks_for_a_bounded_time() -> None:
     assert World().answer(comes=False) == 10
 
 
+def test_it_does_not_look_after_turns_that_take_little_time() -> None:
+    assert World().answer(comes=True, seconds=LINGER_SECONDS / 2) == 0
+
+
 def test_another_answer_meanwhile_begins_the_time_anew() -> None:
     world = World()
-    world.lingering.begin()
+    world.end_turn()
     for _ in range(5):
         world.loop.iterate()
-    world.lingering.begin()
+    world.end_turn()
     world.loop.settle_down()
     assert 10 < world.looks <= 16
 
@@ -66,17 +79,34 @@ def test_it_ends_where_it_is_for_nothing_and_is_tried_again_later() -> None:
     assert world.answer(comes=True)
 
 
-def test_turns_linger_after_one_answer_and_not_after_several() -> None:
+class Inlet(FakeOutlet):
+    """A connection whose requests are gathered."""
+
+    def take_alike(self, arrived: Arrived, at: int) -> int:
+        return 0
+
+    def take(self, data: bytes) -> None:
+        self.send(data)
+
+    def ask(self, data: bytes) -> None:
+        self._turns.gather(self, None, data)  # type: ignore[arg-type]
+
+
+def test_turns_linger_after_one_small_request_and_not_after_several() -> None:
     loop = FakeLoop()
-    turns = Turns(FakeCore(), loop, clock_ms=lambda: 1_000, lingers=True)  # type: ignore[arg-type]
-    first, second = FakeOutlet(turns), FakeOutlet(turns)
-    first.say(b"a")
-    second.say(b"b")
+    core = FakeCore(at_flush=lambda: time.sleep(2 * LINGER_SECONDS))
+    turns = Turns(core, loop, clock_ms=lambda: 1_000, lingers=True)  # type: ignore[arg-type]
+    first, second = Inlet(turns), Inlet(turns)
+    first.ask(b"a")
+    second.ask(b"b")
     loop.iterate()
-    assert not loop.has_more
-    first.say(b"c")
+    assert turns._lingering is not None
+    assert not turns._lingering._is_looking
+    first.ask(b"c")
     loop.iterate()
-    assert loop.has_more
-    first.say(b"d")
+    assert turns._lingering._is_looking
+    first.ask(b"d")
     loop.iterate()
-    assert first.released == [b"a", b"c", b"d"]
+    first.say(b"e")
+    loop.settle_down()
+    assert first.released == [b"a", b"c", b"d", b"e"]
