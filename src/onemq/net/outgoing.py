@@ -22,6 +22,8 @@ PIECE_BYTES = 1 * MIB
 """What is read and sent at a time where the system cannot send from files."""
 EDGE_BYTES = 128 * KIB
 """What is read and sent at a time where it can: with less, the bytes around it would wake the peer for little."""
+PROBE_BYTES = 16 * KIB
+"""What is given to the transport when the socket is full, so that it says when there is room again."""
 SOCKET_BYTES = 320 * KIB
 """What a socket may hold that was not sent yet. Left to itself, Linux lets it be megabytes, which the processor's
 caches have lost when the peer takes them (docs/benchmarks.md)."""
@@ -53,26 +55,27 @@ class Outgoing:
         read."""
         transport = self._transport
         while self._parts and not transport.get_write_buffer_size() and not transport.is_closing():
-            if not self._send_file():
-                transport.writelines(self._next(EDGE_BYTES if self._socket >= 0 else PIECE_BYTES))
+            part = self._parts[0]
+            if self._socket < 0:
+                transport.writelines(self._next(PIECE_BYTES))
+            elif isinstance(part, bytes) or len(part) <= EDGE_BYTES:
+                transport.writelines(self._next(EDGE_BYTES))
+            elif self._send_file(part):
+                self._parts.popleft()
+            else:
+                transport.writelines(self._next(PROBE_BYTES))
 
-    def _send_file(self) -> bool:
-        """Has the system send of a stretch, if that is what comes next; False if it sends nothing."""
-        part = self._parts[0]
-        if self._socket < 0 or not isinstance(part, Stretch) or len(part) <= EDGE_BYTES:
-            return False
+    def _send_file(self, stretch: Stretch) -> bool:
+        """Has the system send what the socket takes; whether that is all."""
         try:
-            part.send(self._socket)
-        except (BlockingIOError, ConnectionError):  # the transport will be told in time
+            stretch.send(self._socket)
+        except (BlockingIOError, ConnectionError):  # of the latter the transport will be told in time
             return False
         except OSError as problem:
             if problem.errno not in _CANNOT:
                 raise
             self._socket = -1
-            return False
-        if not len(part):
-            self._parts.popleft()
-        return True
+        return not len(stretch)
 
     def _next(self, room: int) -> list[bytes]:
         """A piece of the first stretch, and the bytes before it and behind it."""
