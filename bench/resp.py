@@ -21,6 +21,8 @@ ADDING = ["XADD", "stream", "*", "field", VALUE]
 DEPTHS = (1, 16, 100)
 REQUESTS = {1: 60_000, 16: 300_000, 100: 500_000}
 """How many make one run, by depth: one to three seconds."""
+SYNCED = ((1, 1, 0.9, 10_000), (16, 1, 0.9, 50_000), (50, 1, 0.9, 100_000), (50, 16, 1.2, 500_000))
+"""Connections, depth, target and how many, of the synced cases."""
 RUNS = 5
 BATCH = 100
 
@@ -66,9 +68,8 @@ def _cases(share: float) -> Iterator[Case]:
     words = ["XREADGROUP", "GROUP", "group", "reader", "COUNT", str(BATCH), "STREAMS", "stream", ">"]
     yield _fixed("XREADGROUP COUNT 100", 2.0, 1, calls, words, lambda target, n: _fill_group(target, n * BATCH))
     yield _acknowledging("XACK of 100 ids", 1.0, 1, calls, BATCH)
-    for connections, depth, target, count in ((1, 1, 0.9, 3000), (16, 1, 0.9, 20_000), (50, 1, 0.9, 40_000)):
+    for connections, depth, target, count in SYNCED:
         yield _synced(connections, depth, target, int(count * share))
-    yield _synced(50, 16, 1.2, int(200_000 * share))
 
 
 def _fixed(

@@ -29,8 +29,8 @@ from onemq.protocols import Arrived, Session
 
 _logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.002
-"""So long after a turn in which somebody asked for something the clock is looked at again. Loops know the time in whole
-milliseconds, so with one of them turns that follow each other would be told from the last one of a row too late."""
+"""So long after the last turn in which somebody asked for something the clock is looked at again. Not one millisecond:
+loops count in whole ones, so it could not be told then whether that was the last."""
 _TICK_REST_MS = 5
 """Turns that follow each other faster do not all look for what is due, unless the last look said so: only what one of
 them has scheduled for the very next milliseconds may be so much later."""
