@@ -81,9 +81,10 @@ CLOSE_LINGER_MS = 10_000
 """How long a closed connection may take to fetch the rest of its output."""
 STRETCHED_FILES_MAX = 128
 """Files that are kept open for clients who are still to be sent what they hold. Beyond that it is read at once."""
-RESERVED_FILES = 256 + STRETCHED_FILES_MAX
-"""Open files that are neither connections nor segments that could be closed: for the process, for a few segments, and
-for clients."""
+SEGMENT_FILES_MIN = 128
+"""Segments that may stay open however few files the process may open."""
+RESERVED_FILES = 128 + SEGMENT_FILES_MIN + STRETCHED_FILES_MAX
+"""Open files that connections must leave: for the process itself, for a few segments, and for stretches."""
 
 # The clock.
 TICK_INTERVAL_MAX_MS = 1_000

@@ -28,7 +28,7 @@ from onemq.core.group import GroupConfig
 from onemq.core.redelivery import FOR_EVER, NO_MAXIMUM, Backoff, Immediate, Redelivery
 from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import ConfigError, FolderError, OneMQError
-from onemq.limits import RESERVED_FILES
+from onemq.limits import RESERVED_FILES, SEGMENT_FILES_MIN
 from onemq.log.disk import OsDisk
 from onemq.log.engine import Log
 from onemq.log.folder import FolderLock, check_format, id_of, is_new
@@ -377,7 +377,7 @@ def _segment_files_max(connections_max: int) -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return OPEN_FILES_MAX
-    return max(min(OPEN_FILES_MAX, soft - connections_max - RESERVED_FILES), RESERVED_FILES // 3)
+    return max(min(OPEN_FILES_MAX, soft - connections_max - RESERVED_FILES), SEGMENT_FILES_MIN)
 
 
 def raise_file_limit(connections_max: int) -> None:

@@ -1,6 +1,6 @@
 """Lingering: the loop stays awake for a moment for a client that is alone, as long as that is worth while."""
 
-import time
+from itertools import count
 
 from onemq.net.lingering import LINGER_SECONDS, TRIED_AGAIN_AFTER, TRUST_MAX, Lingering
 from onemq.net.turn import Turns
@@ -93,14 +93,14 @@ class Inlet(FakeOutlet):
 
 
 def test_turns_linger_after_one_small_request_and_not_after_several() -> None:
-    loop = FakeLoop()
-    core = FakeCore(at_flush=lambda: time.sleep(2 * LINGER_SECONDS))
-    turns = Turns(core, loop, clock_ms=lambda: 1_000, lingers=True)  # type: ignore[arg-type]
+    loop, now = FakeLoop(), count(0.0, LINGER_SECONDS)
+    turns = Turns(FakeCore(), loop, clock_ms=lambda: 1_000, lingers=True)  # type: ignore[arg-type]
+    assert turns._lingering is not None
+    turns._lingering._clock = lambda: next(now)  # every turn takes long enough
     first, second = Inlet(turns), Inlet(turns)
     first.ask(b"a")
     second.ask(b"b")
     loop.iterate()
-    assert turns._lingering is not None
     assert not turns._lingering._is_looking
     first.ask(b"c")
     loop.iterate()
