@@ -567,3 +567,53 @@ def test_settings_of_a_group_can_be_taken_back(mq: onemq.Client, topic: str) -> 
     mq.groups.alter(topic, "g", filter="none", lease="none", once_by="none", order="none", assign="none")
     info = mq.groups.info(topic, "g")
     assert [info[name] for name in ("filter", "lease", "once", "order", "assign")] == [None, *4 * ("none",)]
+
+
+def test_a6_messages_are_found_by_id_key_time_and_filter_and_read_again(mq: onemq.Client, topic: str) -> None:
+    producer = mq.producer()
+    receipts = [producer.send(topic, str(number), key=f"k{number}", tag="ab"[number % 2]) for number in range(4)]
+    last = mq.read(topic, start=3)[0]
+    eventually(lambda: time.time() * 1000 > last.stored + 1)
+    late = producer.send(topic, "late", key="k1", tag="b")
+    stored = mq.read(topic, start=4)[0].stored
+    found = {
+        "id": mq.search(topic, id=receipts[2].id),
+        "key": mq.search(topic, key="k1"),
+        "newest": mq.search(topic, key="k1", newest=True, count=1),
+        "since": mq.search(topic, since=stored / 1000),
+        "until": mq.search(topic, until=last.stored / 1000),
+        "filter": mq.search(topic, filter="tag = 'b'"),
+        "again": mq.read(topic, start="first"),
+    }
+    assert {name: [message.text() for message in messages] for name, messages in found.items()} == {
+        "id": ["2"], "key": ["1", "late"], "newest": ["late"], "since": ["late"], "until": ["0", "1", "2", "3"],
+        "filter": ["1", "3", "late"], "again": ["0", "1", "2", "3", "late"],
+    }  # fmt: skip
+    assert found["newest"][0].id == late.id
+
+
+def test_a7_what_happened_to_a_message_is_told_with_times_and_members(mq: onemq.Client, topic: str) -> None:
+    mq.topics.create(topic, trace=True)
+    seen = Seen()
+
+    @mq.consumer(topic, group="g", retry=onemq.Backoff(first="10ms", times=3))
+    def handle(message: onemq.Message) -> None:
+        seen.add(message.id)
+        if len(seen.items) < 2:
+            raise ValueError("not yet")
+        raise onemq.Reject("no such order")
+
+    with mq.run_in_background():
+        receipt = mq.producer().send(topic, "x", key="1")
+        eventually(lambda: len(mq.dead.list(topic)) == 1)
+    facts = mq.trace(topic, receipt.id)
+    events = facts["events"]
+    assert (facts["id"], facts["traced"], seen.items) == (receipt.id, True, [receipt.id] * 2)
+    told = [(event["event"], event["group"], event["reason"]) for event in events]
+    assert told == [
+        ("stored", None, ""), ("delivered", "g", ""), ("failed", "g", "ValueError: not yet"), ("delivered", "g", ""),
+        ("failed", "g", "no such order"), ("dead", "g", "no such order"), ("acknowledged", "g", ""),
+    ]  # fmt: skip
+    assert all(event["member"] for event in events if event["event"] == "delivered")
+    times = [event["time"] for event in events]
+    assert times == sorted(times)
