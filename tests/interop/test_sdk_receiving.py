@@ -491,16 +491,16 @@ def test_batch_handlers_get_lists(mq: onemq.Client, topic: str) -> None:
 
 def test_stopping_finishes_what_is_in_hand_and_gives_the_rest_back(mq: onemq.Client, topic: str) -> None:
     send(mq, topic, 50)
-    begun, going_on, handled = threading.Event(), threading.Event(), Seen()
+    begun, going_on, handled = Seen(), threading.Event(), Seen()
 
     @mq.consumer(topic, group="g", concurrency=2)
     def handle(message: onemq.Message) -> None:
-        begun.set()
+        begun.add(message.offset)
         going_on.wait(30)
         handled.add(message.offset)
 
     running = mq.run_in_background()
-    assert begun.wait(30)
+    begun.wait_for(2)
     stopping = threading.Thread(target=running.stop)
     stopping.start()
     eventually(lambda: mq.groups.info(topic, "g")["in_flight"] == 2)
