@@ -69,7 +69,10 @@ def _cut(cursors: list[Any], ends: list[int]) -> list[Any]:
 
 def _cut_marks(marks: list[Any], ends: list[int]) -> list[Any]:
     pairs = zip(marks, ends, strict=True)
-    return [(begun, min(low, end), remark if low <= end else "") for (begun, low, remark), end in pairs]
+    return [
+        (begun, min(low, end), remark if remark is not None and remark[0] <= end else None)
+        for (begun, low, remark), end in pairs
+    ]
 
 
 def _cut_locks(locks: Any, ends: list[int]) -> Any:
@@ -106,7 +109,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
                 "locks": group.locks.dump() if group.locks is not None else None,
                 "once": group.once_keys.dump() if group.once_keys is not None else None,
                 "cursors": [(cursor.next, _deliveries(cursor), _waiting(cursor)) for cursor in group.cursors],
-                "marks": [(cursor.begun, cursor.low, cursor.remark_here) for cursor in group.cursors],
+                "marks": [(cursor.begun, cursor.low, cursor.remark) for cursor in group.cursors],
             }
             for group in topic.groups.values()
         },
