@@ -70,11 +70,7 @@ class Partition:
         assert base_offset >= self.end, "a batch must come after what is there"
         size = len(batch)
         segment = self.segments[-1] if self.segments else self._begin(base_offset)
-        if segment.size and (
-            segment.size + size > self.segment_bytes
-            or next_offset - segment.base > RELATIVE_OFFSET_MAX
-            or 0 < self.segment_ms < max_ms - segment.first_timestamp_ms
-        ):
+        if self._is_full(segment, size, next_offset, max_ms):
             segment = self._begin(base_offset)
         self._behind.append(segment, batch, may_wait)
         segment.note(base_offset, next_offset, first_ms, max_ms, size)
@@ -82,6 +78,22 @@ class Partition:
         if segment.size - segment.let_go_to >= LET_GO_BYTES:
             self._behind.let_go(segment)
         return segment
+
+    def base_for(self, batch: bytes) -> int:
+        """The base of the segment to which `append` would put a batch; -1 if that would be a new one."""
+        if not self.segments:
+            return -1
+        _, next_offset, _, max_ms = read_extent(batch)
+        segment = self.segments[-1]
+        return -1 if self._is_full(segment, len(batch), next_offset, max_ms) else segment.base
+
+    def _is_full(self, segment: Segment, size: int, next_offset: int, max_ms: int) -> bool:
+        """Whether a batch must go to another segment."""
+        return segment.size > 0 and (
+            segment.size + size > self.segment_bytes
+            or next_offset - segment.base > RELATIVE_OFFSET_MAX
+            or 0 < self.segment_ms < max_ms - segment.first_timestamp_ms
+        )
 
     def append_all(self, batches: list[bytes]) -> list[int]:
         """As `append`, for batches that may not wait: those that fit the last segment reach it in one write. Returns

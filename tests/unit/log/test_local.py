@@ -474,3 +474,20 @@ def test_every_failure_is_one_of_ours() -> None:
         outcome = try_append(log, WriteSet(batches=[batch(log, b"x")]))
         assert isinstance(outcome.error, OneMQError)
         assert isinstance(outcome.error, DiskFull) == (code in (errno.ENOSPC, errno.EDQUOT))
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+@pytest.mark.parametrize("segment_bytes", [1 << 20, 100])
+def test_one_batch_that_is_synced_is_the_same_after_a_restart(trimmed: bool, segment_bytes: int) -> None:
+    """It reaches its segment after the journal; but not if it trims itself away, or begins a new segment."""
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log, segment_bytes=segment_bytes)
+    for number in range(5):
+        made = batch(log, b"%d" % number * 40)
+        append(log, WriteSet(batches=[made], trims=[(TOPIC, 0, number + 1)] if trimmed else [], sync=True))
+    before = log.bounds(TOPIC, 0), values(log)
+    assert before == ((5, 5), []) if trimmed else ((0, 5), [b"%d" % number * 40 for number in range(5)])
+    disk.kill()
+    log = new_log(disk)
+    assert (log.bounds(TOPIC, 0), values(log)) == before
