@@ -178,16 +178,27 @@ class Core:
         """Ends the calls of a turn: serves those who wait, and writes what is traced."""
         if self.stage.refusal is None:
             self.halves.commits.settle()
-            self._serve()
+            if self._is_awaited():
+                self._serve()
             if self.tracing.noted:
                 self.tracing.write()
+
+    def _is_awaited(self) -> bool:
+        """Whether somebody may wait for what this turn brought. Mostly nobody does, and that is told soon."""
+        if self._unsettled or self.groups.hot:
+            return True
+        for partition in self.stage.partitions:
+            topic = self.topics.by_id(partition.topic_id)
+            if partition.waiting or (topic is not None and topic.groups):
+                return True
+        return False
 
     def _serve(self) -> None:
         """Whoever is served may send and ask again, so this goes round, but not for ever: the rest is for the
         next turn."""
         ends: dict[Partition, int] = {}
         for _ in range(SETTLE_ROUNDS_MAX):
-            grown = [each for each in (*self._unsettled, *self.stage.touched) if ends.get(each) != each.end]
+            grown = [each for each in (*self._unsettled, *self.stage.partitions) if ends.get(each) != each.end]
             self._unsettled = []
             if not grown and not self.groups.hot:
                 return
@@ -195,7 +206,7 @@ class Core:
                 ends[partition] = partition.end
             if not self._settle(grown):
                 return
-        self._unsettled = [each for each in self.stage.touched if ends.get(each) != each.end]
+        self._unsettled = [each for each in self.stage.partitions if ends.get(each) != each.end]
 
     def _settle(self, grown: list[Partition]) -> bool:
         """Returns whether anybody may have been served."""

@@ -74,7 +74,8 @@ class Partition:
         return offset
 
     def _open(self, now_ms: int, persistent: bool) -> BatchBuilder:
-        self.seal()
+        if self.builder is not None:
+            self.seal()
         self.builder = BatchBuilder(self.end, now_ms)
         self._persistent = persistent
         return self.builder

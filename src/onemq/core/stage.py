@@ -25,7 +25,8 @@ class Stage:
         self.refusal: OneMQError | None = None
         """Why nothing can be written now, if so."""
         self._writes = WriteSet()
-        self._partitions: dict[Partition, None] = {}
+        self.partitions: dict[Partition, None] = {}
+        """Those that got messages in this turn."""
 
     def entry(self, entry: Entry, sync: bool) -> None:
         """Adds an entry; `sync` says whether whoever caused it must wait until it is on disk."""
@@ -40,14 +41,14 @@ class Stage:
 
     def message(self, partition: Partition) -> None:
         """Notes that a partition has messages of this turn."""
-        self._partitions[partition] = None
+        self.partitions[partition] = None
         if partition.sync:
             self._writes.sync = True
 
     def promote(self) -> None:
         """Makes everything staged so far survive together or not at all: an atomic unit is as durable as its
         strongest part."""
-        for partition in self._partitions:
+        for partition in self.partitions:
             partition.journaled = True
 
     def create(self, place: TopicPlace) -> None:
@@ -57,21 +58,16 @@ class Stage:
     def delete(self, topic: int, partitions: Iterable[Partition]) -> None:
         """The log must drop this topic, and what was staged for it."""
         for partition in partitions:
-            self._partitions.pop(partition, None)
+            self.partitions.pop(partition, None)
         self._writes.deletes.append(topic)
 
     def trim(self, topic: int, partition: int, start: int) -> None:
         """The log may drop what lies before an offset."""
         self._writes.trims.append((topic, partition, start))
 
-    @property
-    def touched(self) -> list[Partition]:
-        """Partitions that got messages in this turn."""
-        return list(self._partitions)
-
     def take(self) -> tuple[WriteSet, list[Partition]] | None:
         """The set of this turn, and the partitions whose staged messages it holds; then a new turn begins."""
-        writes, partitions = self._writes, list(self._partitions)
+        writes, partitions = self._writes, list(self.partitions)
         if not (partitions or self.entries or writes.creates or writes.deletes or writes.trims):
             return None
         writes.entries = self.entries.copy()
@@ -84,5 +80,5 @@ class Stage:
             journaled = partition.sync or partition.journaled
             for base_offset, _, data in partition.sealed:
                 writes.batches.append(Batch(topic, partition.number, base_offset, data, journaled))
-        self._writes, self._partitions = WriteSet(), {}
+        self._writes, self.partitions = WriteSet(), {}
         return writes, partitions

@@ -133,7 +133,7 @@ class Connection:
             self._turns.gather(self, self._session, data)
         else:
             self._turns.begin(len(data))
-            self._receive(data)
+            self.take(data)
 
     def eof_received(self) -> bool:
         self._turns.begin()  # what came before it is executed first
@@ -161,12 +161,6 @@ class Connection:
         self._turns.begin()
         self._call(self._session.lost)
         del self._session  # each knows the other: neither waits for the garbage collector
-
-    def _receive(self, data: bytes) -> None:
-        try:
-            self._session.receive(data)
-        except Exception:
-            self._end_after_bug()
 
     # What the session calls.
 
@@ -209,8 +203,12 @@ class Connection:
         return self._receive_alike(arrived, at)
 
     def take(self, data: bytes) -> None:
-        if not self._closing:
-            self._receive(data)
+        if self._closing:
+            return
+        try:
+            self._session.receive(data)
+        except Exception:
+            self._end_after_bug()
 
     def collect(self) -> Output:
         output, has_large = self._output, self._has_large

@@ -252,10 +252,12 @@ class Turns:
             self._loop.call_soon(self._end_of_iteration)
 
     def _end_of_iteration(self) -> None:
-        self._end_is_scheduled = False
         is_alone = len(self._inlets) == 1
-        if self._inlets:
-            self._work_off()
+        try:
+            if self._inlets:
+                self._work_off()
+        finally:
+            self._end_is_scheduled = False
         if self._active:
             self._active = False
             self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from onemq.net.lingering import LINGER_SECONDS, TRIED_AGAIN_AFTER, TRUST_MAX, Lingering
+from onemq.net.lingering import LINGER_SECONDS, TRIED_AGAIN_AFTER, TRUST_MAX, TURN_SECONDS_MIN, Lingering
 from onemq.net.turn import Turns
 from onemq.protocols import Arrived
 from tests.unit.net.fakes import FakeCore, FakeLoop
@@ -57,7 +57,7 @@ def test_it_looks_for_a_bounded_time() -> None:
 
 
 def test_it_does_not_look_after_turns_that_take_little_time() -> None:
-    assert World().answer(comes=True, seconds=LINGER_SECONDS / 2) == 0
+    assert World().answer(comes=True, seconds=TURN_SECONDS_MIN / 2) == 0
 
 
 def test_another_answer_meanwhile_begins_the_time_anew() -> None:
