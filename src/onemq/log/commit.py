@@ -4,6 +4,9 @@ While a sync is quick it is done right away, on the caller's thread: that beats 
 thread and keeps closed-loop clients in one group. When syncs become slow they move to the
 background: those who come meanwhile form the next group, and a finished sync first releases its
 waiters and then starts the next one.
+
+A disk that was told beforehand to begin gets a moment before it is synced: a sync that comes too early goes to sleep
+twice, for the bytes and for the disk's own cache, and in a virtual machine each time costs some tens of microseconds.
 """
 
 import time
@@ -14,6 +17,9 @@ from onemq.errors import OneMQError, ReadOnly
 from onemq.log.engine import Done
 
 INLINE_SECONDS_MAX = 0.001
+HEAD_START_SECONDS_MAX = 35e-6
+HEAD_START_SHARE_MAX = 0.35
+"""Of the time that a sync takes: for disks that take little."""
 _WEIGHT = 0.1
 
 
@@ -69,18 +75,26 @@ class GroupCommit:
         """Whether a sync runs in the background."""
         return bool(self._running)
 
-    def wait(self, done: Done) -> None:
-        """Calls `done` when everything written before this call is durable, or with the failure."""
+    def wait(self, done: Done, begun: float = 0.0) -> None:
+        """Calls `done` when everything written before this call is durable, or with the failure. `begun` is the time
+        (`perf_counter`) at which the disk began with it, if it was told to."""
         self._waiting.append(done)
         if not self._running:
-            self._start()
+            self._start(begun)
 
-    def _start(self) -> None:
+    def _start(self, begun: float = 0.0) -> None:
         self._running, self._waiting = self._waiting, []
         if self._background is None or self._average_seconds < self._inline_seconds_max:
+            if begun:
+                self._await_head_start(begun)
             self._finish(self._attempt())
         else:
             self._background.run(self._timed_sync, self._finish_background)
+
+    def _await_head_start(self, begun: float) -> None:
+        until = begun + min(HEAD_START_SECONDS_MAX, HEAD_START_SHARE_MAX * self._average_seconds)
+        while time.perf_counter() < until:
+            pass
 
     def _attempt(self) -> BaseException | None:
         try:

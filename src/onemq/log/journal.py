@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
+from time import perf_counter
 
 from crc32c import crc32c
 
@@ -147,9 +148,11 @@ class Journal:
         self._last = self.size
         self.size += size
 
-    def begin_sync(self) -> None:
-        """Has the disk begin with the last entry, so that a sync which follows after some work takes less long."""
+    def begin_sync(self) -> float:
+        """Has the disk begin with the last entry, so that a sync which follows after some work takes less long.
+        Returns when that was."""
         self.file.let_go(self._last, self.size - self._last)
+        return perf_counter()
 
     def _reserve(self) -> None:
         """Writes zeros ahead; without them, too, entries can be appended."""

@@ -173,7 +173,7 @@ class LocalLog:
             pending.trim(writes.trims)
             pending.delete(writes.deletes)
         if writes.sync or pending.garbage:
-            self._commit.wait(lambda failure: self._synced(pending, failure))
+            self._commit.wait(lambda failure: self._synced(pending, failure), pending.begun)
         else:
             pending.good = True
             self._acknowledge()
@@ -190,7 +190,7 @@ class LocalLog:
         parts[0] = sets.encode(writes, rows, swaps)
         self._journal.append(parts)
         if base >= 0:
-            self._journal.begin_sync()
+            pending.begun = self._journal.begin_sync()
             pending.append(writes.batches)
         if rows:
             self._behind.relieve()

@@ -15,6 +15,7 @@ class PendingSet:
         "_marks",
         "_registry",
         "_trimmed",
+        "begun",
         "done",
         "garbage",
         "good",
@@ -30,6 +31,8 @@ class PendingSet:
         self.done = done
         self.good = False
         """Whether it is as durable as it asks. It is acknowledged when all before it are."""
+        self.begun = 0.0
+        """When the disk began with its journal entry, if it was told to."""
         self.garbage: list[str] = []
         """Paths to remove when it is durable."""
         self._created: list[tuple[int, TopicPlace | None]] = []

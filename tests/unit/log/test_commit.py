@@ -1,9 +1,11 @@
 """Group commit: who waits for which sync, and what a failure does."""
 
+from time import perf_counter
+
 import pytest
 
 from onemq.errors import OneMQError, ReadOnly
-from onemq.log.commit import GroupCommit, run
+from onemq.log.commit import HEAD_START_SECONDS_MAX, HEAD_START_SHARE_MAX, GroupCommit, run
 from tests.unit.log.helpers import HeldBackground, Outcome
 
 
@@ -133,3 +135,13 @@ def test_work_without_a_background_ends_with_its_problem(problem: Exception) -> 
 def test_what_nobody_expected_is_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         run(None, lambda: print(1 // 0), lambda problem: None)
+
+
+@pytest.mark.parametrize("average_seconds", [0.0, 40e-6, 0.5e-3])
+def test_a_disk_that_has_begun_gets_a_moment_in_proportion_to_its_syncs(average_seconds: float) -> None:
+    synced_at: list[float] = []
+    commit = GroupCommit(lambda: synced_at.append(perf_counter()), None)
+    commit._average_seconds = average_seconds
+    begun = perf_counter()
+    commit.wait(lambda _: None, begun)
+    assert synced_at[0] - begun >= min(HEAD_START_SECONDS_MAX, HEAD_START_SHARE_MAX * average_seconds)
