@@ -17,8 +17,8 @@ from onemq.errors import OneMQError, ReadOnly
 from onemq.log.engine import Done
 
 INLINE_SECONDS_MAX = 0.001
-HEAD_START_SECONDS_MAX = 35e-6
-HEAD_START_SHARE_MAX = 0.35
+HEAD_START_SECONDS_MAX = 25e-6
+HEAD_START_SHARE_MAX = 0.25
 """Of the time that a sync takes: for disks that take little."""
 _WEIGHT = 0.1
 
