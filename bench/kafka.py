@@ -96,6 +96,7 @@ def _bulk(
         for each in both if run % 2 == 0 else reversed(both):
             topic = f"bulk-{time.monotonic_ns()}"
             each.create(topic, load.partitions, mode)
+            each.touch_memory(load.megabytes)
             produced[each.name].append(client.produce(each, topic, load))
             if reads:
                 fetched[each.name].append(client.consume(each, topic, load))

@@ -15,6 +15,7 @@ from tests.kafka_raw import call
 from tests.process import Serve
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_MEGABYTE = bytes(10**6)
 ASYNC = str((1 << 63) - 1)
 FLUSH = {"async": ASYNC, "sync": "1"}
 """OneMQ's topics by `flush.messages`; Kafka's have its defaults, which is to leave syncing to the system."""
@@ -66,6 +67,16 @@ class Target:
     def delete(self, topic: str) -> None:
         """Removes a topic, so that the disk is not filled."""
         call(self.port, "DeleteTopics", 4, topic_names=[topic], timeout_ms=30_000)
+
+    def touch_memory(self, megabytes: float) -> None:
+        """Has the system use as much of its cache as it is about to need. A virtual machine may give back memory that
+        was free for two seconds, and getting it again takes several times as long as writing to it: whose run that
+        falls into must not decide."""
+        path = self.folder.parent / "touched"
+        with path.open("wb", buffering=0) as file:
+            for _ in range(int(megabytes * 1.2)):
+                file.write(_MEGABYTE)
+        path.unlink()
 
     def wait_for_metadata(self) -> None:
         """Returns when it tells of itself: it serves."""
