@@ -249,7 +249,10 @@ class OsFile:
 
     def let_go(self, position: int, size: int) -> None:
         if hasattr(os, "posix_fadvise"):  # not on macOS
-            os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_DONTNEED)
+            try:  # noqa: SIM105 - each synced request comes by here
+                os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_DONTNEED)
+            except OSError:
+                pass  # advice that a file system cannot take is no failure of a write
 
     def close(self) -> None:
         # The number is forgotten first: the system gives it to the next file that is opened.

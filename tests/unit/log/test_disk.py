@@ -435,3 +435,15 @@ def test_a_file_system_that_cannot_sync_folders_is_accepted_and_other_errors_are
     monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output"):
         os_disk.sync_folder("")
+
+
+def test_a_file_system_that_takes_no_advice_does_no_harm(os_disk: OsDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EINVAL, "no advice here")
+
+    monkeypatch.setattr(os, "posix_fadvise", refuse, raising=False)
+    file = os_disk.open("a", create=True)
+    file.append([b"one"])
+    file.let_go(0, 3)
+    file.sync()
+    assert file.read(0, 3) == b"one"
