@@ -16,7 +16,7 @@ from bench.kafka_steady import steady
 from bench.report import Result
 from tests.apache_kafka import missing
 
-RUNS = 3
+RUNS = 5
 SIZES = (100, 1024)
 COMPRESSIONS = ("none", "lz4")
 PARTITIONS = (1, 12)
