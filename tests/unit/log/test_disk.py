@@ -289,6 +289,8 @@ def test_removing_what_is_absent_is_fine(disk: Disk) -> None:
     disk.remove("no/folder")
     disk.remove_folder("absent")
     disk.remove_folder("no/folder")
+    assert not disk.exists("absent")
+    assert not disk.exists("no/folder")
 
 
 def test_remove_takes_files_only_and_remove_folder_folders_only(disk: Disk) -> None:

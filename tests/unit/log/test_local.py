@@ -450,9 +450,13 @@ def test_compaction_waits_until_half_of_it_is_new() -> None:
 
 
 def test_closing_twice_is_fine() -> None:
-    log = new_log(SimDisk(Random(1)))
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    create(log)
+    append(log, WriteSet(batches=[batch(log, b"kept")]))
     log.close()
     log.close()
+    assert values(new_log(disk)) == [b"kept"]
 
 
 def test_space_is_told() -> None:
