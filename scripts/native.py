@@ -35,7 +35,7 @@ from onemq.native import FOLDER, MANIFEST, SUFFIX, fingerprint  # noqa: E402
 
 MODULES = {
     "log": """batch batch_builder records engine pending behind scan segment index openfiles topicfiles partition
-        commit local""",
+        commit local recent""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
         topics producers marked bitmap core""",

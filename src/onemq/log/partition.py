@@ -7,13 +7,13 @@ from onemq.log.batch import read_extent
 from onemq.log.behind import WriteBehind
 from onemq.log.index import NO_TIME
 from onemq.log.openfiles import OpenFiles
+from onemq.log.recent import PIECE_BYTES
 from onemq.log.segment import Segment
 from onemq.log.stretch import Stretch
 
 RELATIVE_OFFSET_MAX = (1 << 32) - 1
 POSITION_MAX = (1 << 32) - 1
 RECLAIM_BYTES_MIN = 1 << 20
-LET_GO_BYTES = 8 << 20
 
 Mark = tuple[int, int, tuple[int, int, int, int]]
 """(end, number of segments, the last one's extent)"""
@@ -75,8 +75,8 @@ class Partition:
         self._behind.append(segment, batch, may_wait)
         segment.note(base_offset, next_offset, first_ms, max_ms, size)
         self.end = next_offset
-        if segment.size - segment.let_go_to >= LET_GO_BYTES:
-            self._behind.let_go(segment)
+        if segment.size - segment.recent_to >= PIECE_BYTES:
+            self._behind.recent.add(segment)
         return segment
 
     def base_for(self, batch: bytes) -> int:
@@ -114,8 +114,8 @@ class Partition:
         for (base_offset, next_offset, first_ms, max_ms), batch in zip(extents, batches, strict=True):
             segment.note(base_offset, next_offset, first_ms, max_ms, len(batch))
         self.end = segment.end
-        if segment.size - segment.let_go_to >= LET_GO_BYTES:
-            self._behind.let_go(segment)
+        if segment.size - segment.recent_to >= PIECE_BYTES:
+            self._behind.recent.add(segment)
         return [segment.base] * len(batches)
 
     def _begin(self, base_offset: int) -> Segment:

@@ -62,10 +62,10 @@ class Segment:
         "base",
         "end",
         "first_timestamp_ms",
-        "let_go_to",
         "max_timestamp_ms",
         "path",
         "plain_to",
+        "recent_to",
         "size",
         "waiting",
         "written_from",
@@ -81,8 +81,8 @@ class Segment:
         self.size = 0
         self.waiting = bytearray()
         """The end of it, which is not in the file yet."""
-        self.let_go_to = 0
-        """Up to here the system was told to write, and need not cache."""
+        self.recent_to = 0
+        """Up to here it is looked after by `Recent`."""
         self.plain_to = 0
         """Up to here everything was read and found sound, and has no messages that are not persistent."""
         self.written_from = 0

@@ -6,12 +6,9 @@ from random import Random
 import pytest
 
 from onemq.errors import DiskFull, ReadOnly
-from onemq.log.behind import WriteBehind
 from onemq.log.engine import WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.openfiles import OpenFiles
-from onemq.log.segment import Segment
-from tests.sim.disk import SimDisk, SimFile
+from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import (
     TOPIC,
     HeldBackground,
@@ -324,18 +321,3 @@ def test_what_waits_is_not_written_after_a_failed_sync(disk: SimDisk) -> None:
 
 
 # What the system caches
-
-
-def test_what_was_appended_longest_ago_is_dropped_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int]] = []
-    monkeypatch.setattr(SimFile, "let_go", lambda file, position, size: told.append((position, size)))
-    files, behind = OpenFiles(SimDisk(Random(1)), 10), WriteBehind(cached_bytes_max=250)
-    one, two = Segment(files, "one.log", 0, 256), Segment(files, "two.log", 0, 256)
-    for segment in (one, two):
-        segment.create()
-    for size, segment in ((100, one), (101, one), (102, two), (103, one)):
-        behind.write(segment, bytes(size))
-        segment.note(segment.end, segment.end + 1, 0, 0, size)
-        behind.let_go(segment)
-    newest = [(0, 100), (100, 101), (0, 102), (201, 103)]
-    assert told == [*newest[:3], newest[0], newest[3], newest[1]]
