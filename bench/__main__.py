@@ -31,8 +31,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure OneMQ beside its targets.")
     parser.add_argument("names", nargs="*", help=f"what to measure (default: all): {', '.join(BENCHES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; numbers mean little")
-    parser.add_argument("--only", default="", help="of `redis` and `kafka`, only the cases whose name contains this")
-    parser.add_argument("--runs", type=int, help="how many runs to take the median of (`redis`), or the best (`kafka`)")
+    parser.add_argument(
+        "--only", default="", help="of `redis` and `kafka`, only the cases whose name contains this, or one of: this|that"
+    )
+    parser.add_argument(
+        "--runs", type=int, help="how many runs: of `redis` the median counts, of `kafka` the best of at least so many"
+    )
     parser.add_argument("--steady", action="store_true", help="of `kafka`, ten minutes at the full rate instead")
     parser.add_argument("--data", help="folder on the disk to measure (default: the system's temporary folder)")
     parser.add_argument("--json", help="where the numbers go (default: in bench-results: trunk, redis or kafka.json)")

@@ -1,8 +1,9 @@
 """OneMQ against Apache Kafka over Kafka's protocol, both loaded alike in the same run; see docs/benchmarks.md.
 
 A case is a load with a size, a compression and a number of partitions. It is run several times, OneMQ and Kafka by
-turns. The client takes most of the processors and its runs scatter by a tenth, so the best run of each counts: whatever
-else happens on a machine only makes a run slower.
+turns. The client takes most of the processors and its runs scatter by a tenth and more, so the best run of each counts:
+whatever else happens on a machine only makes a run slower. A case goes on until neither server's best run has become
+better for some rounds.
 """
 
 import sys
@@ -13,10 +14,15 @@ from dataclasses import dataclass
 from bench.kafka_load import Load, Run, c_consume, c_produce, client, java_consume, java_produce
 from bench.kafka_servers import ASYNC, Servers, Target, apache_kafka, onemq, servers
 from bench.kafka_steady import steady
-from bench.report import Result
+from bench.report import Result, is_wanted
 from tests.apache_kafka import missing
 
 RUNS = 5
+"""At least."""
+RUNS_MAX = 15
+SETTLED_RUNS = 3
+"""So many in a row without a better one, and no more are made."""
+BETTER = 1.01
 SYNC_RUNS = 3
 """Of the synced cases, which are far from their target."""
 SIZES = (100, 1024)
@@ -45,7 +51,7 @@ CLIENTS = (Client("Java", java_produce, java_consume), Client("C", c_produce, c_
 def compare(
     parent: str | None, quick: bool, only: str = "", runs: int = RUNS, for_long: bool = False
 ) -> Iterator[Result]:
-    """All cases whose name contains `only`; none, and it says why, without Apache Kafka. `for_long`: ten minutes at
+    """All cases that are wanted (`is_wanted`); none, and it says why, without Apache Kafka. `for_long`: ten minutes at
     the full rate instead."""
     if problem := missing():
         print(problem, file=sys.stderr)
@@ -59,8 +65,8 @@ def compare(
             _warm(both)
         for load in _loads(quick):
             for client in CLIENTS:
-                for mode, target, most in (("async", 1.0, runs), ("sync", 0.5, SYNC_RUNS)):
-                    yield from _bulk(both, client, mode, target, load, only, 1 if quick else min(runs, most))
+                for mode, target in (("async", 1.0), ("sync", 0.5)):
+                    yield from _bulk(both, client, mode, target, load, only, 1 if quick else runs)
         yield from _latency(both, only, quick)
         yield from _many_topics(both, only, quick)
     yield from _start(parent, only)
@@ -89,12 +95,14 @@ def _bulk(
     """Produces, and reads it back where that does not depend on the mode."""
     words = f"{client.name}, {load.size} B, {load.compression}, {load.partitions} partitions"
     produce, fetch = f"Kafka: produce {mode}: {words}", f"Kafka: fetch: {words}"
-    reads = mode == "async" and only in fetch
-    if only not in produce and not reads:
+    reads = mode == "async" and is_wanted(only, fetch)
+    if not is_wanted(only, produce) and not reads:
         return
     produced: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
     fetched: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
-    for run in range(runs):
+    for run in range(_most(runs, mode)):
+        if run >= max(runs, SETTLED_RUNS + 1) and _is_settled(produced) and (not reads or _is_settled(fetched)):
+            break
         for each in both if run % 2 == 0 else reversed(both):
             topic = f"bulk-{time.monotonic_ns()}"
             each.create(topic, load.partitions, mode)
@@ -106,6 +114,21 @@ def _bulk(
     yield from _ratios(produce, produced, target, 1.0 if mode == "async" else None)
     if reads:
         yield from _ratios(fetch, fetched, target, 1.0)
+
+
+def _most(runs: int, mode: str) -> int:
+    if runs == 1:
+        return 1
+    return RUNS_MAX if mode == "async" else min(runs, SYNC_RUNS)
+
+
+def _is_settled(runs: dict[str, list[Run]]) -> bool:
+    """Whether the last runs of each server were not better than those before."""
+    for each in runs.values():
+        rates = [run.mb_per_second for run in each]
+        if max(rates[-SETTLED_RUNS:]) > BETTER * max(rates[:-SETTLED_RUNS]):
+            return False
+    return True
 
 
 def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: float | None) -> Iterator[Result]:
@@ -121,7 +144,7 @@ def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: fl
 
 def _latency(both: Servers, only: str, quick: bool) -> Iterator[Result]:
     name = f"Kafka: from produce to consume, {RATE:,} messages/s, 100 B: p99"
-    if only not in name:
+    if not is_wanted(only, name):
         return
     found = {}
     for each in both:
@@ -138,7 +161,7 @@ def _latency(both: Servers, only: str, quick: bool) -> Iterator[Result]:
 def _many_topics(both: Servers, only: str, quick: bool) -> Iterator[Result]:
     topics = 50 if quick else TOPICS
     name = f"Kafka: {topics:,} topics of 4 partitions: "
-    if only not in name + "metadata" and only not in name + "a group starts":
+    if not is_wanted(only, name + "metadata") and not is_wanted(only, name + "a group starts"):
         return
     found = {}
     for each in both:
@@ -157,7 +180,7 @@ def _async(target: Target) -> dict[str, str]:
 def _start(parent: str | None, only: str) -> Iterator[Result]:
     """Until metadata is told, and the memory that an idle server takes then."""
     started, idle = "Kafka: start-up", "Kafka: memory when idle"
-    if only not in started and only not in idle:
+    if not is_wanted(only, started) and not is_wanted(only, idle):
         return
     seconds, memory = [], []
     for serve in (onemq, apache_kafka):

@@ -31,6 +31,11 @@ class Result:
         return self.value >= self.target if self.more_is_better else self.value <= self.target
 
 
+def is_wanted(only: str, name: str) -> bool:
+    """Whether a measurement has one of the words in its name that were asked for; with none, all are wanted."""
+    return any(word in name for word in only.split("|"))
+
+
 def machine() -> dict[str, str]:
     """Where this ran."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)

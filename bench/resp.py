@@ -12,7 +12,7 @@ from statistics import median
 
 import redis
 
-from bench.report import Result
+from bench.report import Result, is_wanted
 from bench.resp_load import Run, Target, drive, encode, redis_benchmark
 from bench.resp_servers import Servers, servers
 
@@ -21,7 +21,7 @@ ADDING = ["XADD", "stream", "*", "field", VALUE]
 DEPTHS = (1, 16, 100)
 REQUESTS = {1: 60_000, 16: 300_000, 100: 500_000}
 """How many make one run, by depth: one to three seconds."""
-SYNCED = ((1, 1, 0.9, 10_000), (16, 1, 0.9, 50_000), (50, 1, 0.9, 100_000), (50, 16, 1.2, 500_000))
+SYNCED = ((1, 1, 0.9, 20_000), (16, 1, 0.9, 50_000), (50, 1, 0.9, 100_000), (50, 16, 1.2, 500_000))
 """Connections, depth, target and how many, of the synced cases."""
 RUNS = 5
 BATCH = 100
@@ -38,12 +38,12 @@ class Case:
 
 
 def compare(parent: str | None, quick: bool, only: str = "", runs: int = RUNS) -> Iterator[Result]:
-    """All cases whose name contains `only`; none, and it says why, without Redis's programs."""
+    """All cases that are wanted (`is_wanted`); none, and it says why, without Redis's programs."""
     if shutil.which("redis-server") is None or shutil.which("redis-benchmark") is None:
         print("redis-server or redis-benchmark is missing: apt-get install redis-server", file=sys.stderr)
         return
     for mode in ("async", "sync"):
-        chosen = [case for case in _cases(0.1 if quick else 1.0) if case.mode == mode and only in case.name]
+        chosen = [case for case in _cases(0.1 if quick else 1.0) if case.mode == mode and is_wanted(only, case.name)]
         if chosen:
             with servers(mode, parent) as both:
                 for case in chosen:
@@ -173,13 +173,13 @@ def _read_all(server: Target) -> list[bytes]:
 def _memory(parent: str | None, quick: bool, only: str) -> Iterator[Result]:
     entries = 100_000 if quick else 1_000_000
     name = f"memory of {entries:,} entries of 100 B"
-    if only in name:
+    if is_wanted(only, name):
         with servers("async", parent) as both:
             grown = [_grown(server, entries) for server in both]
         beside = {"ours_mb": grown[0], "redis_mb": grown[1]}
         yield Result(name, grown[0] / grown[1], "times Redis", 1.2, more_is_better=False, beside=beside)
     name = f"growth with {entries:,} consumed and trimmed entries"
-    if only in name:
+    if is_wanted(only, name):
         with servers("async", parent) as both:
             grown = [_grown_by_rounds(server, entries // 10) for server in both]
         beside = {"ours_mb": grown[0], "redis_mb": grown[1]}

@@ -84,7 +84,7 @@ class BatchHeader(NamedTuple):
 
 def read_header(data: Buffer, position: int = 0) -> BatchHeader:
     """The header at `position`; there must be 61 bytes."""
-    return BatchHeader._make(HEADER.unpack_from(data, position))
+    return tuple.__new__(BatchHeader, HEADER.unpack_from(data, position))  # as _make, at half the cost
 
 
 def read_extent(data: Buffer, position: int = 0) -> tuple[int, int, int, int]:

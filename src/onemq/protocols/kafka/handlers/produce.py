@@ -72,7 +72,7 @@ def _store(call: Call[ProduceRequest], topic: Topic, part: PartitionProduceData)
     """Stores the batch for one partition; returns its first offset. What storing raises is as Kafka tells it of
     batches."""
     batch, service = part.records or b"", call.service
-    header = check_batch(batch, topic, call.version, service.now_ms)
+    header = check_batch(batch, topic, call.version, service.core.stage.now_ms)
     if header.attributes & TRANSACTIONAL:
         return _stage(call, topic, part.index, batch, header)
     try:
