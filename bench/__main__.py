@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help=f"what to measure (default: all): {', '.join(BENCHES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; numbers mean little")
     parser.add_argument(
-        "--only", default="", help="of `redis` and `kafka`, only the cases whose name contains this, or one of: this|that"
+        "--only", default="", help="of `redis` and `kafka`, only cases whose name contains this, or one of: this|that"
     )
     parser.add_argument(
         "--runs", type=int, help="how many runs: of `redis` the median counts, of `kafka` the best of at least so many"
