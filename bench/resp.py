@@ -1,14 +1,15 @@
 """OneMQ against Redis over the Redis protocol, both loaded alike in the same run; see docs/benchmarks.md.
 
 A case is a request with so many connections and so many requests of each under way (its depth). It is run
-several times, OneMQ and Redis by turns; the numbers are medians.
+several times, OneMQ and Redis by turns; the numbers are medians. The disk changes its speed within seconds, so what is
+synced has its runs in slices, and the servers take turns by slices.
 """
 
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from statistics import median
+from statistics import harmonic_mean, mean, median
 
 import redis
 
@@ -24,6 +25,8 @@ REQUESTS = {1: 60_000, 16: 300_000, 100: 500_000}
 SYNCED = ((1, 1, 0.9, 20_000), (16, 1, 0.9, 50_000), (50, 1, 0.9, 100_000), (50, 16, 1.2, 500_000))
 """Connections, depth, target and how many, of the synced cases."""
 RUNS = 5
+SYNCED_SLICES = 10
+"""So many make one run."""
 BATCH = 100
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,9 @@ class Case:
     target: float
     mode: str
     measure: Callable[[Target], Run]
-    """Empties and fills the server as the case needs it, and then measures."""
+    """Empties and fills the server as the case needs it, and then measures one slice."""
+    slices: int = 1
+    """Of a run."""
 
 
 def compare(parent: str | None, quick: bool, only: str = "", runs: int = RUNS) -> Iterator[Result]:
@@ -106,10 +111,10 @@ def _acknowledging(name: str, target: float, depth: int, requests: int, ids: int
 def _synced(connections: int, depth: int, target: float, requests: int) -> Case:
     def measure(server: Target) -> Run:
         _empty(server)
-        return redis_benchmark(server, ADDING, requests, connections, depth)
+        return redis_benchmark(server, ADDING, requests // SYNCED_SLICES, connections, depth)
 
     plural = "connection" if connections == 1 else "connections"
-    return Case(f"XADD synced, {connections} {plural}, depth {depth}", target, "sync", measure)
+    return Case(f"XADD synced, {connections} {plural}, depth {depth}", target, "sync", measure, SYNCED_SLICES)
 
 
 def _measured(case: Case, both: Servers, runs: int) -> Result:
@@ -123,16 +128,30 @@ def _measured(case: Case, both: Servers, runs: int) -> Result:
 
 def _compared(case: Case, both: Servers, runs: int) -> Result:
     found: dict[Target, list[Run]] = {server: [] for server in both}
-    for number in range(runs):
+    for number in range(runs * case.slices):
         for server in both if number % 2 == 0 else reversed(both):
             found[server].append(case.measure(server))
-    ours, theirs = (Run(*(median(values) for values in zip(*found[server], strict=True))) for server in both)
+    ours, theirs = (_median(_joined(found[server], case.slices)) for server in both)
     print(f"  {case.name}: {ours.rate:,.0f} against {theirs.rate:,.0f}", file=sys.stderr, flush=True)
     for server in both:
         _empty(server)
     beside = {f"ours_{name}": value for name, value in ours._asdict().items()}
     beside |= {f"redis_{name}": value for name, value in theirs._asdict().items()}
     return Result(case.name, ours.rate / theirs.rate, "times Redis", case.target, beside=beside)
+
+
+def _joined(slices: list[Run], of_each: int) -> list[Run]:
+    """The runs of which these are the slices, in order; all slices of a run have as many requests."""
+    runs = [slices[at : at + of_each] for at in range(0, len(slices), of_each)]
+    return [_mean(run)._replace(rate=harmonic_mean([each.rate for each in run])) for run in runs]
+
+
+def _mean(runs: list[Run]) -> Run:
+    return Run(*map(mean, zip(*runs, strict=True)))
+
+
+def _median(runs: list[Run]) -> Run:
+    return Run(*map(median, zip(*runs, strict=True)))
 
 
 # Preparing both servers alike.
