@@ -43,12 +43,15 @@ def test_the_disk_begins_with_what_is_not_fresh_and_the_cache_drops_what_is_olde
     assert newest == [[], [], [(0, 100)], [(100, 101)], [(0, 102), (0, 100)], [(201, 103), (100, 101)]]
 
 
-def test_what_was_removed_meanwhile_is_passed_over(files: OpenFiles) -> None:
+def test_what_was_removed_meanwhile_is_passed_over(files: OpenFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(SimFile, "let_go", lambda file, position, size: told.append(size))
     recent = Recent(fresh_bytes_max=0, cached_bytes_max=0)
     gone, kept = segments(files, "gone.log", "kept.log")
-    for segment in (gone, kept):
-        append(segment, 10)
+    append(gone, 10)
+    append(kept, 11)
     files.forget("gone.log")
     files.disk.remove("gone.log")
     recent.add(gone)
     recent.add(kept)
+    assert told == [11, 11]  # begun with, and dropped
