@@ -38,11 +38,11 @@ MODULES = {
         commit local recent""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
-        topics producers marked bitmap core""",
+        topics producers marked bitmap fetching core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn connection outgoing lingering",
-    "protocols/kafka": "session framing call batch places primitives topics",
-    "protocols/kafka/handlers": "produce",
+    "protocols/kafka": "session framing call batch places primitives topics fetch_sessions",
+    "protocols/kafka/handlers": "produce fetch",
     "protocols/resp": "session codec crowd replies runs lists strings command arguments",
     "protocols/resp/streams": "adding consuming reading fields entries ids",
 }

@@ -59,6 +59,8 @@ KAFKA_LOGIN_BYTES_MAX = 512 * KIB
 KAFKA_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while a request waits for its answer; then we stop reading from it."""
 
+KAFKA_FIRST_FETCH_BYTES_MAX = 128 * KIB
+"""What the first fetch of a connection brings, unless one batch is larger. Its client begins to work the sooner."""
 KAFKA_PAGE_PARTITIONS_MAX = 2_000
 """Partitions that one DescribeTopicPartitions tells of."""
 

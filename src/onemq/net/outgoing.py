@@ -24,22 +24,28 @@ EDGE_BYTES = 128 * KIB
 """What is read and sent at a time where it can: with less, the bytes around it would wake the peer for little."""
 PROBE_BYTES = 16 * KIB
 """What is given to the transport when the socket is full, so that it says when there is room again."""
+WHOLE_BYTES = 1 * MIB + EDGE_BYTES
+"""An answer up to this is given to the socket as a whole: so neither side waits for the other (docs/benchmarks.md)."""
 SOCKET_BYTES = 320 * KIB
-"""What a socket may hold that was not sent yet. Left to itself, Linux lets it be megabytes, which the processor's
-caches have lost when the peer takes them (docs/benchmarks.md)."""
+"""What a socket may hold of a larger one that was not sent yet. Left to itself, Linux lets it be megabytes, which the
+processor's caches have lost when the peer takes them."""
+SOCKET_WHOLE_BYTES = 1000 * KIB
+"""What it may hold of a smaller one, once that was not left to the system. Linux doubles it, for what it adds."""
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class Outgoing:
     """Output of one connection that the transport does not have yet."""
 
-    __slots__ = ("_parts", "_socket", "_transport")
+    __slots__ = ("_parts", "_room", "_socket", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._parts: deque[bytes | Stretch] = deque()
-        self._socket = _prepared_socket(transport)
+        self._socket = _plain_socket(transport)
         """The number of the transport's socket; -1 if the system cannot send from files to it."""
+        self._room = 0
+        """What the socket may hold; 0 if that was left to the system."""
         transport.set_write_buffer_limits(high=0)
 
     @property
@@ -48,7 +54,20 @@ class Outgoing:
 
     def add(self, parts: Iterable[bytes | Stretch]) -> None:
         """Puts parts behind what is there. They leave when `go_on` is called."""
+        was_empty = not self._parts
         self._parts.extend(parts)
+        if was_empty:
+            if sum(map(len, self._parts)) > WHOLE_BYTES:
+                self._make_room(SOCKET_BYTES)
+            elif self._room:
+                self._make_room(SOCKET_WHOLE_BYTES)
+
+    def _make_room(self, room: int) -> None:
+        if room != self._room:
+            self._room = room
+            found = self._transport.get_extra_info("socket")
+            if found is not None:
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
 
     def go_on(self) -> None:
         """Sends as much as the peer takes; to be called again when writing resumes. Raises OSError if a file cannot be
@@ -100,10 +119,8 @@ class Outgoing:
         self._parts.clear()
 
 
-def _prepared_socket(transport: asyncio.Transport) -> int:
+def _plain_socket(transport: asyncio.Transport) -> int:
     """The number of its socket, if bytes go there as they are; else -1."""
     found = transport.get_extra_info("socket")
-    if found is None:
-        return -1
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
-    return -1 if transport.get_extra_info("sslcontext") is not None else int(found.fileno())
+    is_plain = found is not None and transport.get_extra_info("sslcontext") is None
+    return int(found.fileno()) if is_plain else -1

@@ -68,7 +68,17 @@ def both(kafka: Serve) -> Iterator[Both]:
         both.ask("CreateTopics", 7, timeout_ms=20_000, validate_only=False, topics=[
             new("beside"), new("beside-two", 2), new("beside-set", settings={"retention.ms": "5000"}),
         ])  # fmt: skip
+        _wait_until_stored(theirs.port)
         yield both
+
+
+def _wait_until_stored(port: int) -> None:
+    """Kafka makes the files of a topic some time after it has answered."""
+    end = time.monotonic() + 20
+    asked = [{"topic": "beside-two", "partitions": [0, 1]}]
+    while not call(port, "DescribeLogDirs", 1, topics=asked)["results"][0]["topics"]:
+        assert time.monotonic() < end, "Kafka has not made the topic's files"
+        time.sleep(0.02)
 
 
 def new(name: str, partitions: int = 1, copies: int = 1, **more: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def messages() -> list[Sent]:
 
 def fetch(topic: str, offset: int = 0) -> FetchRequest:
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=ANSWER_BYTES)
-    return FetchRequest(max_wait_ms=1000, min_bytes=1, topics=[FetchTopic(topic=topic, partitions=[wanted])])
+    return FetchRequest(max_wait_ms=1000, min_bytes=ANSWER_BYTES, topics=[FetchTopic(topic=topic, partitions=[wanted])])
 
 
 def wait_until_removed(folder: Path, topic: str) -> None:

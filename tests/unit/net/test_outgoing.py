@@ -15,7 +15,7 @@ from onemq.limits import ConnectionLimits
 from onemq.log.disk import OsDisk
 from onemq.log.stretch import Stretch
 from onemq.net.connection import Connection
-from onemq.net.outgoing import EDGE_BYTES, PIECE_BYTES, Outgoing
+from onemq.net.outgoing import EDGE_BYTES, PIECE_BYTES, SOCKET_BYTES, Outgoing
 from tests.unit.net.fakes import FakeSession, FakeTransport
 from tests.unit.net.test_connection import World, scenario
 
@@ -278,6 +278,22 @@ class TestBySystem:
         assert send_all(real, parts) == whole
         assert len(b"".join(real.written)) < len(whole) / 2
         assert real.most_held <= EDGE_BYTES + len(b"between")
+
+    def test_of_a_large_answer_the_socket_holds_no_more_than_is_good(self, hold: Hold, real: SocketTransport) -> None:
+        def held() -> int:
+            return real.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+        sending = Outgoing(real)  # type: ignore[arg-type]
+        at_first = held()
+        sending.add([b"head", hold(0, PIECE_BYTES)])
+        assert held() == at_first, "the system knows best"
+        sending.clear()
+        sending.add([b"head", hold(0, 3 * PIECE_BYTES)])
+        assert held() <= 2 * SOCKET_BYTES
+        of_large = held()
+        sending.clear()
+        sending.add([b"head", hold(0, PIECE_BYTES)])
+        assert held() >= of_large
 
     @pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENOSYS])
     def test_a_system_that_cannot_is_not_asked_again(

@@ -14,7 +14,7 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from onemq.errors import AccessDenied, OneMQError, ProtocolError
-from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
+from onemq.limits import KAFKA_FIRST_FETCH_BYTES_MAX, KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
 from onemq.log.stretch import Stretch
 from onemq.protocols import LARGE_BYTES, Peer
 from onemq.protocols.kafka.api import Api
@@ -43,8 +43,8 @@ class KafkaSession:
     """The state of one connection."""
 
     __slots__ = (
-        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "id", "login", "on_lost", "peer", "service",
-        "software_name", "software_version", "user",
+        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "fetch_bytes_max", "id", "login", "on_lost",
+        "peer", "service", "software_name", "software_version", "user",
     )  # fmt: skip
 
     receive_alike = None
@@ -61,6 +61,9 @@ class KafkaSession:
         """Who logged in; nobody needs to where there are no users."""
         self.login: Plain | Scram | None = None
         """What has begun with SaslHandshake."""
+        self.fetch_bytes_max = KAFKA_FIRST_FETCH_BYTES_MAX
+        """What its next fetch may bring. Twice as much each time: a client that has begun to work on something does not
+        mind how long more takes."""
         self._admitted = not service.users
         self._frames = Frames(None if self._admitted else KAFKA_LOGIN_BYTES_MAX)
         self._call: Call[Any] | None = None  # waits for its answer

@@ -115,6 +115,39 @@ def test_a_request_gets_no_more_than_it_may_but_one_batch(client: Client) -> Non
     assert counts == [1, 0]
 
 
+def test_a_batch_for_which_there_is_no_room_is_the_last_one_looked_at(client: Client) -> None:
+    produce(client, sealed(b"x"), sealed(b"y" * 1000), sealed(b"z"))
+    client.turn()
+    assert [len(base_offsets(each.records)) for each in fetch(client, 0, 0, 0, max_bytes=500)] == [1, 0, 0]
+
+
+def test_a_connection_gets_little_at_first_and_then_more_each_time(client: Client) -> None:
+    for _ in range(50):
+        produce(client, *[sealed(b"x" * 10_000)] * 3)
+    client.turn()
+    counts = [sum(len(base_offsets(each.records)) for each in fetch(client, 0, 0, 0)) for _ in range(4)]
+    assert counts == [13, 26, 52, 104]
+    counts = [sum(len(base_offsets(each.records)) for each in fetch(Client(client.service), 0, 0)) for _ in range(2)]
+    assert counts == [13, 13]
+
+
+def test_who_wants_more_at_least_gets_it_at_first(client: Client) -> None:
+    for _ in range(30):
+        produce(client, sealed(b"x" * 10_000))
+    client.turn()
+    size = 25 * len(sealed(b"x" * 10_000))
+    assert len(base_offsets(fetch(client, 0, min_bytes=size)[0].records)) == 25
+
+
+def test_who_wants_more_than_fits_gets_what_fits_at_once(client: Client) -> None:
+    for _ in range(3):
+        produce(client, sealed(b"x" * 1000))
+    client.turn()
+    size = 2 * len(sealed(b"x" * 1000)) + 10
+    for limits in ({"max_bytes": size}, {"partition_max_bytes": size}):
+        assert len(base_offsets(fetch(client, 0, min_bytes=size, max_wait_ms=500, **limits)[0].records)) == 2
+
+
 # How long
 
 

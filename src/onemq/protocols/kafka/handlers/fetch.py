@@ -46,6 +46,13 @@ class _Part:
         self.next_offset = wanted.request.fetch_offset
         self.error = wanted.error
 
+    @property
+    def ends_it(self) -> bool:
+        """Whether nothing is waited for: the client is to know, or has room for nothing more of what is there."""
+        if self.error is not None:
+            return True
+        return self.partition is not None and self.size > 0 and self.next_offset < self.partition.end
+
 
 class _Fetching:
     """One request: reads the partitions that have something, one after the other, and waits for those that end. There
@@ -56,7 +63,8 @@ class _Fetching:
         self._call = call
         self._session = session
         self._until_ms = call.service.now_ms + max(request.max_wait_ms, 0)
-        self._bytes_max = min(max(request.max_bytes, 0), FETCH_BYTES_MAX)
+        most = min(max(call.session.fetch_bytes_max, request.min_bytes), FETCH_BYTES_MAX)
+        self._bytes_max = min(max(request.max_bytes, 0), most)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._is_incremental = bool(session.id) and request.session_epoch > 0
         self._waits = False  # the answer comes later
@@ -87,13 +95,13 @@ class _Fetching:
                 parts[wanted] = _Part(wanted)
         self._todo = list(parts.values())
         self._place = self._gaps = 0
-        self._arrived, self._looping = True, False
+        self._arrived, self._looping, self._is_full = True, False, False
 
     def _go_on(self) -> None:
         """Reads until an answer takes longer, or all partitions were looked at."""
         # A loop and not a chain of calls: most engines answer at once.
         self._looping = True
-        while self._arrived and self._place < len(self._todo):
+        while self._arrived and self._place < len(self._todo) and not self._is_full:
             self._look(self._todo[self._place])
         self._looping = False
         if self._arrived:
@@ -133,6 +141,8 @@ class _Fetching:
                 part.pieces.append(data)
                 part.size += len(data)
                 self._size += len(data)
+        elif self._size + len(data) > self._bytes_max:
+            self._is_full = True  # what others have would be read in vain as well
         if is_gap:
             self._gaps += 1
         else:
@@ -142,7 +152,7 @@ class _Fetching:
 
     def _finish_round(self) -> None:
         is_over = self._call.service.now_ms >= self._until_ms
-        if is_over or self._size >= self._bytes_min or any(part.error is not None for part in self._todo):
+        if is_over or self._size >= self._bytes_min or any(part.ends_it for part in self._todo):
             self._answer()
         else:
             self._wait()
@@ -183,6 +193,8 @@ class _Fetching:
         if session.id:
             for wanted in served:
                 session.served(wanted)
+        if self._size:
+            self._call.session.fetch_bytes_max = min(2 * self._call.session.fetch_bytes_max, FETCH_BYTES_MAX)
         self._response = FetchResponse(session_id=session.id, responses=list(topics.values()))
         if self._waits:
             self._call.answer(self._response)
