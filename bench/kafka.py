@@ -138,12 +138,12 @@ def _is_settled(runs: dict[str, list[Run]]) -> bool:
 def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: float | None) -> Iterator[Result]:
     """The rate beside Kafka's, and the processor time beside Kafka's."""
     ours, theirs = (max(run.mb_per_second for run in runs[each]) for each in ("OneMQ", "Kafka"))
-    beside = {"ours_mb_rate": ours, "kafka_mb_rate": theirs}
-    print(f"  {name}: {ours:,.0f} against {theirs:,.0f} MB/s", file=sys.stderr, flush=True)
-    yield Result(name, ours / theirs, "of Kafka", target, beside=beside)
-    ours, theirs = (min(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
-    beside = {"ours_cpu_ms": ours, "kafka_cpu_ms": theirs}
-    yield Result(f"{name}: CPU of the server", ours / max(theirs, 1e-9), "of Kafka", cpu_target, False, beside)
+    our_cpu, their_cpu = (min(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
+    words = f"{ours:,.0f} against {theirs:,.0f} MB/s, CPU {our_cpu:.2f} against {their_cpu:.2f} ms/MB"
+    print(f"  {name}: {words}", file=sys.stderr, flush=True)
+    yield Result(name, ours / theirs, "of Kafka", target, beside={"ours_mb_rate": ours, "kafka_mb_rate": theirs})
+    beside = {"ours_cpu_ms": our_cpu, "kafka_cpu_ms": their_cpu}
+    yield Result(f"{name}: CPU of the server", our_cpu / max(their_cpu, 1e-9), "of Kafka", cpu_target, False, beside)
 
 
 def _latency(both: Servers, only: str, quick: bool) -> Iterator[Result]:

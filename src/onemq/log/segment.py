@@ -179,6 +179,8 @@ class Segment:
         if min(position + bytes_max, self.written) < end:
             end, relative_offset = self.index.last_up_to(min(position + bytes_max, self.written))
             next_offset = self.base + relative_offset
+            if end <= position:
+                end, next_offset = self._first_end(position)
         is_sure = end <= self.plain_to or (position >= self.written_from and offset >= boot)
         if not is_sure or end - position < _MUCH_BYTES:
             return None
@@ -187,6 +189,14 @@ class Segment:
             return None
         self._hint(next_offset, end)
         return stretch, next_offset
+
+    def _first_end(self, position: int) -> Place:
+        """Where the batch at a position ends, and the offset there; the same position if that was not written yet."""
+        data = self.file.read(position, HEADER_BYTES)
+        header = read_header(data, 0) if len(data) == HEADER_BYTES else None
+        if header is None or header.length <= 0 or position + header.size > self.written:
+            return position, 0
+        return position + header.size, header.next_offset
 
     def _read(self, offset: int, bytes_max: int) -> bytes:
         if bytes_max <= HEADER_BYTES:

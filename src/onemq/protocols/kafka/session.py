@@ -43,8 +43,8 @@ class KafkaSession:
     """The state of one connection."""
 
     __slots__ = (
-        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "fetch_bytes_max", "id", "login", "on_lost",
-        "peer", "service", "software_name", "software_version", "user",
+        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "fetch_bytes_max", "fetched_partitions", "id",
+        "login", "on_lost", "peer", "service", "software_name", "software_version", "user",
     )  # fmt: skip
 
     receive_alike = None
@@ -64,6 +64,9 @@ class KafkaSession:
         self.fetch_bytes_max = KAFKA_FIRST_FETCH_BYTES_MAX
         """What its next fetch may bring. Twice as much each time: a client that has begun to work on something does not
         mind how long more takes."""
+        self.fetched_partitions = 0
+        """How often it was given something of a partition outside of a fetch session. Its next fetch begins so much
+        further on in the list: else the last partitions would wait for the first ones to end."""
         self._admitted = not service.users
         self._frames = Frames(None if self._admitted else KAFKA_LOGIN_BYTES_MAX)
         self._call: Call[Any] | None = None  # waits for its answer

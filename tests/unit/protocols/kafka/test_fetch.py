@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from onemq.limits import MIB
 from onemq.log.records import NO_HEADERS
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.fetch import FetchPartition, FetchTopic, ForgottenTopic
@@ -129,6 +130,30 @@ def test_a_connection_gets_little_at_first_and_then_more_each_time(client: Clien
     assert counts == [13, 26, 52, 104]
     counts = [sum(len(base_offsets(each.records)) for each in fetch(Client(client.service), 0, 0)) for _ in range(2)]
     assert counts == [13, 13]
+
+
+def test_outside_of_a_session_a_fetch_brings_not_too_much(client: Client) -> None:
+    for _ in range(5):
+        produce(client, *[sealed(b"x" * 700_000)] * 3)
+    client.turn()
+
+    def counts(**settings: int) -> list[int]:
+        given = fetch(client, 0, 0, 0, max_bytes=50 * MIB, partition_max_bytes=8 * MIB, **settings)
+        return sorted(len(base_offsets(each.records)) for each in given)
+
+    for _ in range(8):
+        fetch(client, 0, 0, 0)
+    assert counts() == [1, 5, 5]
+    assert counts(min_bytes=9_200_000) == [3, 5, 5]
+    assert counts(session_id=0, session_epoch=0) == [5, 5, 5]
+
+
+def test_outside_of_a_session_partitions_take_turns(client: Client) -> None:
+    produce(client, *[sealed(b"x" * 1000)] * 3)
+    client.turn()
+    room = 2 * len(sealed(b"x" * 1000))
+    given = [[bool(each.records) for each in fetch(client, 0, 0, 0, max_bytes=room)] for _ in range(3)]
+    assert given == [[True, True, False], [True, False, True], [False, True, True]]
 
 
 def test_who_wants_more_at_least_gets_it_at_first(client: Client) -> None:

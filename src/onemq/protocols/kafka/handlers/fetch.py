@@ -5,7 +5,7 @@ import logging
 from onemq.core.fetching import fetch as fetch_batches
 from onemq.core.fetching import fetch_unread
 from onemq.errors import OneMQError
-from onemq.limits import FETCH_BYTES_MAX
+from onemq.limits import FETCH_BYTES_MAX, KAFKA_SESSIONLESS_FETCH_BYTES_MAX
 from onemq.log.stretch import Stretch
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
@@ -63,7 +63,8 @@ class _Fetching:
         self._call = call
         self._session = session
         self._until_ms = call.service.now_ms + max(request.max_wait_ms, 0)
-        most = min(max(call.session.fetch_bytes_max, request.min_bytes), FETCH_BYTES_MAX)
+        most = FETCH_BYTES_MAX if session.id else KAFKA_SESSIONLESS_FETCH_BYTES_MAX
+        most = min(max(min(call.session.fetch_bytes_max, most), request.min_bytes), FETCH_BYTES_MAX)
         self._bytes_max = min(max(request.max_bytes, 0), most)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._is_incremental = bool(session.id) and request.session_epoch > 0
@@ -93,7 +94,10 @@ class _Fetching:
             partition = wanted.partition
             if (partition is None or partition.end != wanted.request.fetch_offset) and wanted not in parts:
                 parts[wanted] = _Part(wanted)
-        self._todo = list(parts.values())
+        self._todo = todo = list(parts.values())
+        if todo and not self._session.id:
+            first = self._call.session.fetched_partitions % len(todo)
+            self._todo = todo[first:] + todo[:first]
         self._place = self._gaps = 0
         self._arrived, self._looping, self._is_full = True, False, False
 
@@ -193,6 +197,8 @@ class _Fetching:
         if session.id:
             for wanted in served:
                 session.served(wanted)
+        else:
+            self._call.session.fetched_partitions += len(served)
         if self._size:
             self._call.session.fetch_bytes_max = min(2 * self._call.session.fetch_bytes_max, FETCH_BYTES_MAX)
         self._response = FetchResponse(session_id=session.id, responses=list(topics.values()))
