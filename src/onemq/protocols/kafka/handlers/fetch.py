@@ -121,7 +121,9 @@ class _Fetching:
         reading = self._call.service.core.reading
         try:
             unread = fetch_unread(reading, partition, part.next_offset, room)
-            if unread is not None:
+            # One that goes beyond the limit is given only if it is the first, and then read: mostly at the beginning of
+            # a connection, whose socket gets its size by what is written to it.
+            if unread is not None and (self._size or len(unread[0]) <= room):
                 self._found(*unread)
             else:
                 fetch_batches(reading, partition, part.next_offset, room, self._found)
