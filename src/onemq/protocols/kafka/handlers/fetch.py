@@ -63,8 +63,8 @@ class _Fetching:
         self._call = call
         self._session = session
         self._until_ms = call.service.now_ms + max(request.max_wait_ms, 0)
-        most = FETCH_BYTES_MAX if session.id else KAFKA_SESSIONLESS_FETCH_BYTES_MAX
-        most = min(max(min(call.session.fetch_bytes_max, most), request.min_bytes), FETCH_BYTES_MAX)
+        usual = FETCH_BYTES_MAX if session.id else KAFKA_SESSIONLESS_FETCH_BYTES_MAX
+        most = min(max(min(call.session.fetch_bytes_max, usual), request.min_bytes), FETCH_BYTES_MAX)
         self._bytes_max = min(max(request.max_bytes, 0), most)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._is_incremental = bool(session.id) and request.session_epoch > 0
