@@ -4,7 +4,8 @@ It is driven by calls, by `tick(now)`, and by what the log answers. In one turn:
 calls, `settle`, `flush`. Everything a turn changes becomes one atomic set of the log.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -17,6 +18,7 @@ from onemq.core.groups import Groups
 from onemq.core.halves import Halves
 from onemq.core.housekeeping import HOUR_MS, ROUND_MS, Housekeeping
 from onemq.core.keyspace import Keyspace
+from onemq.core.keyspace.frozen import array_header, pieces
 from onemq.core.owners import Owners
 from onemq.core.partition import Partition
 from onemq.core.producers import Producers
@@ -339,9 +341,12 @@ class Core:
         scans.release_all()
         commits.release_all()
 
-    def dump(self) -> bytes:
-        """The state in bytes."""
-        return msgspec.msgpack.encode([STATE_VERSION, *(part.dump() for part in self._parts)])
+    def dump(self) -> Iterator[bytes]:
+        """The state as it is now, in pieces of bytes: MessagePack, an array of the version and the parts. They can be
+        taken later and on another thread; only the keyspace, which may be large, is encoded then."""
+        encode = msgspec.msgpack.encode
+        parts = [pieces(self.keys.dump()) if part is self.keys else [encode(part.dump())] for part in self._parts]
+        return chain([array_header(1 + len(parts)), encode(STATE_VERSION)], *parts)
 
     def _load(self, state: bytes) -> None:
         version, *dumps = msgspec.msgpack.decode(state)

@@ -21,7 +21,7 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 from weakref import ReferenceType, ref
@@ -126,11 +126,12 @@ class Disk(Protocol):
         """Bytes still free for us, and bytes in all, on the volume of the data folder."""
 
 
-def write_whole(disk: Disk, path: str, parts: Sequence[Buffer]) -> None:
+def write_whole(disk: Disk, path: str, parts: Iterable[Buffer]) -> None:
     """Make `parts` the whole content of a file: after a crash at any time it has the old content or the new.
 
-    Writes `path + ".tmp"` and renames it; a crash may leave that file behind, and the next call reuses it.
-    Raises OSError, and then the content is the old one unless the last step, syncing the folder, failed.
+    Each part is written when it comes. Writes `path + ".tmp"` and renames it; a crash may leave that file behind, and
+    the next call reuses it. Raises OSError, and then the content is the old one unless the last step, syncing the
+    folder, failed.
     """
     temporary = path + ".tmp"
     try:
@@ -143,12 +144,13 @@ def write_whole(disk: Disk, path: str, parts: Sequence[Buffer]) -> None:
     disk.sync_folder(path.rpartition("/")[0])
 
 
-def _write_synced(disk: Disk, path: str, parts: Sequence[Buffer]) -> None:
+def _write_synced(disk: Disk, path: str, parts: Iterable[Buffer]) -> None:
     file = disk.open(path, create=True)
     try:
         if file.size():
             file.truncate(0)
-        file.append(parts)
+        for part in parts:
+            file.append((part,))
         file.sync()
     finally:
         file.close()

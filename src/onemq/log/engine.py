@@ -10,7 +10,7 @@ exactly there or fails the whole set. Offsets may have gaps (compaction, lost un
 another engine's own markers): readers go by the offsets in the batches and never count.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -125,8 +125,9 @@ class Log(Protocol):
     def checkpoint_due(self) -> bool:
         """Whether `checkpoint` should be called soon to keep the next start quick."""
 
-    def checkpoint(self, state: bytes) -> None:
-        """Keeps `state` as the sum of all sets so far, so that replay starts there."""
+    def checkpoint(self, state: Iterable[bytes]) -> None:
+        """Keeps `state`, bytes in pieces, as the sum of all sets so far, so that replay starts there. The pieces may be
+        taken later and on another thread."""
 
     def close(self) -> None:
         """Releases everything. Call `checkpoint` before, and the next start replays nothing."""

@@ -61,6 +61,13 @@ def list_files(disk: Disk) -> list[int]:
     return [int(name[:20]) for name in disk.list(FOLDER) if _NAME.fullmatch(name)]
 
 
+def remove_before(disk: Disk, first: int) -> None:
+    """Removes files all of whose entries are below a sequence."""
+    for this, following in pairwise(list_files(disk)):
+        if following <= first:
+            disk.remove(path_of(this))
+
+
 class Journal:
     """The file that is appended to."""
 
@@ -175,13 +182,6 @@ class Journal:
         sequence = self.sequence
         self.file.sync()
         self.synced = max(self.synced, sequence)
-
-    def remove_before(self, first: int) -> None:
-        """Removes files all of whose entries are below a sequence."""
-        files = list_files(self._disk)
-        for this, following in pairwise(files):
-            if following <= first:
-                self._disk.remove(path_of(this))
 
     def close(self) -> None:
         """Closes the file."""

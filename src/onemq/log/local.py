@@ -8,13 +8,13 @@ and after it nothing more is appended until `try_again` succeeds; after a failed
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
-from onemq.log import distrust, folder, sets, snapshot
+from onemq.log import distrust, folder, sets
 from onemq.log.behind import SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
 from onemq.log.checkpoint import Checkpoint
 from onemq.log.cleaner import Choose, Cleaner
@@ -27,6 +27,7 @@ from onemq.log.openfiles import OpenFiles
 from onemq.log.pending import PendingSet
 from onemq.log.recovery import Recovery, Report, journal_files_after, newest_snapshot
 from onemq.log.segment import Segment
+from onemq.log.since import Since
 from onemq.log.stretch import Stretch
 from onemq.log.topicfiles import Registry
 
@@ -35,8 +36,6 @@ INDEX_INTERVAL_BYTES = 4096
 OPEN_FILES_MAX = 4096
 """Fewer where the process may not open so many."""
 CHECKPOINT_ENTRIES = 500_000
-SEGMENT_BYTES_PER_JOURNAL_BYTE = 16
-"""Batches that are not journaled are looked through at a start, too, so they must not pile up either."""
 
 
 class LocalLog:
@@ -60,8 +59,6 @@ class LocalLog:
         """`on_trouble` is told what an operator should know and what stops nothing."""
         self._disk = disk
         self._background = background
-        self._journal_bytes = journal_bytes
-        self._checkpoint_entries = checkpoint_entries
         self._on_trouble = on_trouble
         self._files = OpenFiles(disk, open_files_max)
         self._behind = WriteBehind(segment_waiting_bytes_max, waiting_bytes_max)
@@ -72,9 +69,10 @@ class LocalLog:
         self._failure: OneMQError | None = None
         self._can_retry = False
         self._pending: deque[PendingSet] = deque()
+        self._since = Since(journal_bytes, checkpoint_entries)
         self._checkpointing = False
-        self._entries_since = 0
-        self._bytes_since = 0
+        self._syncing = False  # before the next checkpoint
+        self._synced_file = 0  # the first sequence of the journal file of which that was done
         self._urgent = False
         self.report = Report()
 
@@ -110,7 +108,8 @@ class LocalLog:
             self._continue_journal(*recovery.last_file)
         self._journal.sync()
         recovery.cut_tails()
-        self._entries_since = self.report.entries
+        self._since.entries = self.report.entries
+        self._since.wrote(recovery.state_bytes)
         # What was replayed may be in the page cache only, even if a sync now says otherwise: one may have failed
         # before. And after a loss the journal speaks of batches that are gone. A checkpoint settles both.
         self._urgent = not self.report.clean
@@ -168,7 +167,7 @@ class LocalLog:
             self._take_back(pending)
             raise
         self._pending.append(pending)
-        self._entries_since += len(writes.entries)
+        self._since.entries += len(writes.entries)
         if writes.trims or writes.deletes:
             pending.trim(writes.trims)
             pending.delete(writes.deletes)
@@ -194,7 +193,7 @@ class LocalLog:
             pending.append(writes.batches)
         if rows:
             self._behind.relieve()
-            self._bytes_since += sum([row[3] for row in rows])
+            self._since.segment_bytes += sum([row[3] for row in rows])
 
     def _base_beforehand(self, writes: WriteSet) -> int:
         """The segment of a batch that may go there after the journal has it, while the disk is busy with that: one
@@ -427,17 +426,27 @@ class LocalLog:
     # Checkpoints
 
     def checkpoint_due(self) -> bool:
-        """Whether the journal is long enough that replaying it would take noticeable time."""
-        if self._failure is not None or self._checkpointing:
+        """Whether replaying what has come would take noticeable time. Before it says so, the journal is synced in the
+        background, so that `checkpoint`, for which everybody waits, has little of it left to do."""
+        if self._failure is not None or self._checkpointing or self._syncing:
             return False
-        return (
-            self._urgent
-            or self._journal.size > self._journal_bytes
-            or self._entries_since > self._checkpoint_entries
-            or self._bytes_since > SEGMENT_BYTES_PER_JOURNAL_BYTE * self._journal_bytes
-        )
+        if self._urgent:
+            return True
+        if not self._since.is_enough(self._journal.size):
+            return False
+        journal = self._journal
+        if self._background is None or journal.synced == journal.sequence or self._synced_file == journal.first:
+            return True
+        self._syncing, self._synced_file = True, journal.first
+        self._background.run(journal.sync, self._synced_beforehand)
+        return False
 
-    def checkpoint(self, state: bytes) -> None:
+    def _synced_beforehand(self, problem: BaseException | None) -> None:
+        self._syncing = False
+        if problem is not None and self._failure is None:
+            self._fail(sync_failure(problem))
+
+    def checkpoint(self, state: Iterable[bytes]) -> None:
         """Keeps `state` as the sum of all sets so far. Does nothing while another one runs."""
         if self._failure is not None or self._checkpointing:
             return
@@ -450,10 +459,11 @@ class LocalLog:
             self._stop_writing(problem)
             return
         unsynced, self._behind.unsynced = self._behind.unsynced, set()
-        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, unsynced)
         # After an unclean start nothing new may be acknowledged before the checkpoint is there.
         background = None if self._urgent else self._background
-        self._entries_since = self._bytes_since = 0
+        rest = background.rest if background is not None else _no_rest
+        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, unsynced, rest)
+        self._since.start_over()
         self._urgent, self._checkpointing = False, True
         run(background, job.run, lambda problem: self._checkpointed(job, problem))
 
@@ -462,11 +472,12 @@ class LocalLog:
         if problem is not None:
             self._checkpoint_failed(job, problem)
             return
+        self._since.wrote(job.snapshot_bytes)
         try:
             if distrust.is_there(self._disk):
                 distrust.clear(self._disk)
-            oldest = snapshot.remove_old(self._disk)
-            self._journal.remove_before(oldest + 1)
+            if job.not_removed is not None:
+                raise job.not_removed
         except OSError as failed:
             self._on_trouble(f"old snapshots or journals could not be removed ({failed}); later ones try again")
 
@@ -484,6 +495,10 @@ class LocalLog:
             self._failure = ReadOnly(
                 f"a checkpoint failed ({problem}); nothing more is acknowledged: check the disk and restart"
             )
+
+
+def _no_rest() -> None:
+    """For work that is waited for."""
 
 
 def _write_failure(problem: OSError) -> OneMQError:

@@ -4,7 +4,7 @@ What is appended stays until it is trimmed or the process ends.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from onemq.errors import NotFound, OffsetOutOfRange, OneMQError
 from onemq.log.batch import read_header
@@ -175,7 +175,7 @@ class MemoryLog:
         """Never: there is nothing to start from again."""
         return False
 
-    def checkpoint(self, state: bytes) -> None:
+    def checkpoint(self, state: Iterable[bytes]) -> None:
         """Keeps nothing."""
 
     def close(self) -> None:

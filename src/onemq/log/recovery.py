@@ -111,6 +111,8 @@ class Recovery:
         self._ahead = Foresight()
         self.report = Report()
         self.sequence = 0
+        self.state_bytes = 0
+        """Of the snapshot."""
         self.last_file: tuple[int, int] | None = None
         """(first sequence, good bytes) of the journal file to go on with."""
         self.journal_damage: tuple[int, int] | None = None
@@ -121,6 +123,7 @@ class Recovery:
         found = newest_snapshot(self._disk, self.report)
         if found is not None:
             self.sequence = self.report.snapshot = found.sequence
+            self.state_bytes = len(found.state)
             self._registry.restore(found.topics)
         try:
             files = journal_files_after(self._disk, self.sequence)

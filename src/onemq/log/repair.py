@@ -103,7 +103,7 @@ class _Repair:
                 "this damage cannot be repaired (" + "; ".join(found.report.damage) + "): restore a backup"
             )
         self._copy_to_quarantine(snapshot.path_of(kept.sequence), 0)
-        snapshot.write(self._disk, kept.sequence, kept.topics, kept.state)
+        snapshot.write(self._disk, kept.sequence, kept.topics, [kept.state])
 
     def _cut_partition(self, partition: list[Any]) -> bool:
         """Corrects what a snapshot says of a partition. Tells whether that was necessary."""

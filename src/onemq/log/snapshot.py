@@ -6,16 +6,21 @@ Files `snapshots/<sequence>.snapshot`, the two newest kept, written whole or not
     0       4     "OMQS"
     4       4     format version, big-endian as all that follows
     8       8     sequence of the last set included
+    16      8     length of the topics
+    24      ...   topics: MessagePack [id, name, partitions, segment bytes, segment ms,
+                                       [[start, end, [[path, [base, size, end, first ms, max ms]]]]]]
+            ...   state: the core's own bytes
+            4     CRC-32C of everything before it
+
+All segments were synced up to the sizes in it before it was written. The state comes piece by piece and may be large,
+so nothing in front of it depends on it. Version 1, which is still read, ends its header with a CRC-32C of the rest:
+
     16      4     CRC-32C of the body
     20      ...   body: MessagePack [topics, state]
-                  topics  [id, name, partitions, segment bytes, segment ms,
-                           [[start, end, [[path, [base, size, end, first ms, max ms]]]]]]
-                  state   the core's own bytes
-
-All segments were synced up to the sizes in it before it was written.
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -26,10 +31,16 @@ from onemq.errors import FolderError
 from onemq.log.disk import Disk, write_whole
 
 FOLDER = "snapshots"
-HEADER = Struct(">4sIQI")
+HEADER = Struct(">4sIQQ")
 MAGIC = b"OMQS"
-VERSION = 1
+VERSION = 2
 KEPT = 2
+_OLD_HEADER = Struct(">4sIQI")
+_PREFIX = Struct(">4sIQ")
+"""What all versions begin with."""
+_CRC = Struct(">I")
+_WRITE_BYTES = 64 << 10
+"""Smaller pieces are written together."""
 _NAME = re.compile(r"\d{20}\.snapshot")
 
 
@@ -51,10 +62,37 @@ def list_files(disk: Disk) -> list[int]:
     return [int(name[:20]) for name in disk.list(FOLDER) if _NAME.fullmatch(name)]
 
 
-def write(disk: Disk, sequence: int, topics: list[Any], state: bytes) -> None:
-    """Writes a snapshot durably."""
-    body = msgspec.msgpack.encode([topics, state])
-    write_whole(disk, path_of(sequence), [HEADER.pack(MAGIC, VERSION, sequence, crc32c(body)), body])
+def write(
+    disk: Disk, sequence: int, topics: list[Any], state: Iterable[bytes], rest: Callable[[], None] = lambda: None
+) -> int:
+    """Writes a snapshot durably, and calls `rest` every now and then. Returns its bytes."""
+    size = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal size
+        for part in _content(sequence, topics, state):
+            size += len(part)
+            yield part
+            rest()
+
+    write_whole(disk, path_of(sequence), counted())
+    return size
+
+
+def _content(sequence: int, topics: list[Any], state: Iterable[bytes]) -> Iterator[bytes]:
+    encoded = msgspec.msgpack.encode(topics)
+    gathered, crc = [HEADER.pack(MAGIC, VERSION, sequence, len(encoded)), encoded], 0
+    gathered_bytes = HEADER.size + len(encoded)
+    for piece in state:
+        if gathered_bytes >= _WRITE_BYTES:
+            part = b"".join(gathered)
+            crc = crc32c(part, crc)
+            yield part
+            gathered, gathered_bytes = [], 0
+        gathered.append(piece)
+        gathered_bytes += len(piece)
+    part = b"".join(gathered)
+    yield part + _CRC.pack(crc32c(part, crc))
 
 
 def read(disk: Disk, sequence: int) -> Snapshot | None:
@@ -70,16 +108,31 @@ def parse(data: bytes, path: str) -> Snapshot | None:
     """The snapshot from a file's content, or None if it is damaged."""
     if len(data) < HEADER.size:
         return None
-    magic, version, sequence, crc = HEADER.unpack_from(data)
+    magic, version, sequence = _PREFIX.unpack_from(data)
     if magic != MAGIC:
         return None
     if version > VERSION:
         raise FolderError(f"{path} has format {version}, newer than this OneMQ reads ({VERSION}): upgrade")
-    body = memoryview(data)[HEADER.size :]
-    if crc32c(body) != crc:
+    content = _parse(data) if version == VERSION else _parse_old(data)
+    return Snapshot(sequence, *content) if content is not None else None
+
+
+def _parse(data: bytes) -> tuple[list[Any], bytes] | None:
+    """Topics and state."""
+    end = len(data) - _CRC.size
+    if end < HEADER.size or crc32c(memoryview(data)[:end]) != _CRC.unpack_from(data, end)[0]:
+        return None
+    state_at = HEADER.size + HEADER.unpack_from(data)[3]
+    return msgspec.msgpack.decode(memoryview(data)[HEADER.size : state_at]), data[state_at:end]
+
+
+def _parse_old(data: bytes) -> tuple[list[Any], bytes] | None:
+    """The same of version 1."""
+    body = memoryview(data)[_OLD_HEADER.size :]
+    if crc32c(body) != _OLD_HEADER.unpack_from(data)[3]:
         return None
     topics, state = msgspec.msgpack.decode(body)
-    return Snapshot(sequence, topics, state)
+    return topics, state
 
 
 def remove_old(disk: Disk) -> int:

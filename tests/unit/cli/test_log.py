@@ -35,7 +35,7 @@ def data(tmp_path: Path) -> Path:
     for number in range(9):
         put(log, b"message %d" % number, bytes([255, 0]) * 40, key=b"key")
         if number == 4:
-            log.checkpoint(b"state")
+            log.checkpoint([b"state"])
     log.close()
     return folder
 

@@ -80,7 +80,7 @@ class Life:
 
     def dump(self) -> Any:
         """The state as a snapshot keeps it, in an order of its own and without what need not be the same."""
-        _, topics, groups, producers, schedule, keys, streams, *_ = msgspec.msgpack.decode(self.core.dump())
+        _, topics, groups, producers, schedule, keys, streams, *_ = msgspec.msgpack.decode(b"".join(self.core.dump()))
         for *_, members, cursors, _ in groups[1]:
             members.sort()
             for cursor in cursors:
@@ -133,11 +133,11 @@ def test_a_snapshot_and_the_entries_lead_to_the_same_state_and_go_on_alike(seed:
         for words, answer in zip(step, answers, strict=True):
             commands.learn(words, answer)
         if number == snapshot_at:
-            snapshot, place = live.core.dump(), len(live.log.sets)
+            snapshot, place = b"".join(live.core.dump()), len(live.log.sets)
     lives = {
         "live": live,
         "replayed": live.copy(None, live.log.sets),
-        "from a snapshot": live.copy(live.core.dump(), []),
+        "from a snapshot": live.copy(b"".join(live.core.dump()), []),
         "from a snapshot and the entries after it": live.copy(snapshot, live.log.sets[place:]),
     }
     check_alike(lives, seed)

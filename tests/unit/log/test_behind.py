@@ -131,7 +131,7 @@ def test_a_checkpoint_writes_everything(disk: SimDisk) -> None:
     log = started(disk)
     fill(log, 5)
     fill(log, 4, OTHER)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     assert (written(disk), written(disk, OTHER)) == (5, 4)
     disk.crash()
     log = opened(disk)
@@ -183,7 +183,7 @@ def test_no_crash_takes_what_waits(power_cut: bool) -> None:
         disk = SimDisk(Random(seed))
         log = started(disk)
         fill(log, 3, journaled=False)
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         fill(log, 7, first=3)
         fill(log, 4, OTHER)
         disk.crash() if power_cut else disk.kill()
@@ -199,7 +199,7 @@ def test_a_trim_or_a_delete_drops_what_waits(disk: SimDisk) -> None:
     append(log, WriteSet(trims=[(TOPIC, 0, 5)], deletes=[OTHER]))
     assert segment_files(disk) == segment_files(disk, OTHER) == []
     fill(log, 1, first=5)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert log.failure is None
     disk.crash()
     log = opened(disk)
@@ -234,13 +234,13 @@ def test_a_full_disk_while_a_checkpoint_writes_what_waits_can_be_tried_again(roo
     fill(log, 4)
     fill(log, 4, OTHER)
     disk.limit_bytes = disk.used() + room
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     assert isinstance(log.failure, DiskFull)
     assert (numbers(log), numbers(log, OTHER)) == (list(range(4)), list(range(4)))
     disk.limit_bytes = None
     assert log.try_again()
     fill(log, 1, first=4)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     assert log.failure is None
     disk.crash()
     log = opened(disk)
@@ -253,7 +253,7 @@ def test_a_write_that_can_be_neither_done_nor_undone_stops_writing_until_a_resta
     fill(log, 4)
     disk.fail_next("append", errno.ENOSPC)
     disk.fail_next("truncate", errno.EIO)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert isinstance(log.failure, ReadOnly)
     assert not log.try_again()
     assert numbers(log) == list(range(4))
@@ -269,7 +269,7 @@ def test_a_segment_that_is_missing_when_it_is_to_be_written_stops_writing(disk: 
     fill(log, 2)
     fill(log, 1, OTHER)  # closes the file of the first one
     disk.lose(segment_files(disk)[0])
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert isinstance(log.failure, ReadOnly)
     assert numbers(log) == [0, 1]
     disk.kill()
@@ -315,7 +315,7 @@ def test_what_waits_is_not_written_after_a_failed_sync(disk: SimDisk) -> None:
     try_append(log, WriteSet(sync=True))
     before = disk.operations
     log.compact(TOPIC, 0, 0, lambda freed: None)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert disk.operations == before
     assert numbers(log) == list(range(5))
 

@@ -538,7 +538,7 @@ def test_a_sound_engine_can_be_tried_again_and_has_room(log: Log) -> None:
 def test_a_checkpoint_changes_nothing_that_can_be_read(log: Log) -> None:
     create(log, segment_bytes=300)
     made = put_many(log, 10)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     assert values(log) == made
     put(log, b"after")
     assert values(log) == [*made, b"after"]

@@ -339,7 +339,7 @@ class Story:
             return
         waiting = len(self.background.held)
         unsafe = [batch for each in self.model.sets for batch in each.batches if not batch.lost]
-        self.log.checkpoint(msgspec.msgpack.encode([each.number for each in self.model.sets]))
+        self.log.checkpoint([msgspec.msgpack.encode([each.number for each in self.model.sets])])
         if self.log.failure is None and len(self.background.held) == waiting:
             if not self.threaded:
                 self.mark_safe(unsafe)

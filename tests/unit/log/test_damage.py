@@ -60,7 +60,7 @@ def filled(disk: Disk) -> list[bytes]:
     for number, value in enumerate(made):
         put(log, value)
         if number in (9, 19):
-            log.checkpoint(b"state %d" % number)
+            log.checkpoint([b"state %d" % number])
     log.close()
     return made
 
@@ -256,7 +256,7 @@ def test_a_closed_segment(disk: OsDisk, harm: str) -> None:
 def test_the_segment_being_written_within_what_a_checkpoint_had_synced(disk: OsDisk, harm: str) -> None:
     made = filled(disk)
     log = opened(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     path = segment_files(disk)[-1]
     damage(disk, path, harm)
@@ -288,7 +288,7 @@ def test_the_segment_being_written_where_the_journal_still_has_everything(disk: 
 def test_indexes_are_rebuilt_and_nothing_is_missing(disk: OsDisk, harm: str) -> None:
     made = filled(disk)
     log = opened(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     indexes = segment_files(disk, suffix=".index")
     assert len(indexes) >= 5
@@ -305,7 +305,7 @@ def test_indexes_are_rebuilt_and_nothing_is_missing(disk: OsDisk, harm: str) -> 
 def test_an_index_of_another_segment_leads_to_no_wrong_answer(disk: OsDisk) -> None:
     made = filled(disk)
     log = opened(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     indexes = segment_files(disk, suffix=".index")
     overwrite(disk, indexes[1], content(disk, indexes[-1]))
@@ -425,7 +425,7 @@ def test_what_a_failed_sync_left_in_the_cache_is_written_again_at_the_next_start
         disk.kill()
         log = opened(disk)
         assert values(log) == [b"a", b"b"], "the process was killed, the machine runs on"
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         disk.crash()
         assert values(opened(disk)) == [b"a", b"b"]
 
@@ -476,7 +476,7 @@ def test_a_folder_that_becomes_read_only_while_running(tmp_path: Path) -> None:
     assert not log.try_again()
     log._files.close()
     assert values(log) == made, "files that were not open can be read, too"
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     disk.read_only = False
     log = opened(disk)

@@ -22,7 +22,7 @@ def disk(tmp_path: Path) -> OsDisk:
     create(log, segment_bytes=600)
     for number in range(12):
         put(log, b"%d" % number + bytes(80), key=b"k", timestamp_ms=1000 + number)
-    log.checkpoint(b"the state")
+    log.checkpoint([b"the state"])
     put(log, b"journaled", journaled=True)
     put(log, b"not journaled", journaled=False)
     append(log, WriteSet(trims=[(TOPIC, 0, 1)], entries=[("x", b"\xff", 5)]))
@@ -157,7 +157,7 @@ def test_records_that_cannot_be_decoded_do_not_stop_the_rest(disk: OsDisk) -> No
 def test_newer_formats_are_told(disk: OsDisk) -> None:
     for folder, position in (("journal", 7), ("snapshots", 7)):
         path = f"{folder}/{disk.list(folder)[0]}"
-        flip(disk, path, position, 0x02)
+        flip(disk, path, position, 0x04)
         assert "newer" in str(of_kind(items(disk, path), "damage")[0]["text"])
     overwrite(disk, "onemq.json", b"nonsense")
     assert of_kind(items(disk, "onemq.json"), "damage")

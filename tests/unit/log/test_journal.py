@@ -8,7 +8,7 @@ import pytest
 
 from onemq.errors import FolderError
 from onemq.log.disk import Disk, OsDisk
-from onemq.log.journal import ENTRY, FILE_HEADER, Journal, JournalFile, list_files, path_of
+from onemq.log.journal import ENTRY, FILE_HEADER, Journal, JournalFile, list_files, path_of, remove_before
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import content, flip, overwrite
 
@@ -120,9 +120,9 @@ def test_files_whose_entries_are_all_below_a_sequence_are_removed(disk: Disk) ->
         if number % 3 == 2:
             journal.start_file()
     assert list_files(disk) == [1, 4, 7, 10]
-    journal.remove_before(6)
+    remove_before(disk, 6)
     assert list_files(disk) == [4, 7, 10]
-    journal.remove_before(100)
+    remove_before(disk, 100)
     assert list_files(disk) == [10]
 
 

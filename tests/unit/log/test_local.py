@@ -1,6 +1,7 @@
 """The local log at work: acknowledging in order, failing closed, checkpoints and cleaning beside it all."""
 
 import errno
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from onemq.errors import DiskFull, OneMQError, ReadOnly
 from onemq.log import distrust, journal, snapshot
 from onemq.log.engine import WriteSet
 from onemq.log.local import LocalLog
+from onemq.log.since import PATIENCE_MAX
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import (
     TOPIC,
@@ -35,7 +37,7 @@ class Stage:
         self.background = HeldBackground()
         log = new_log(self.disk)
         create(log, segment_bytes=250)
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         log.close()
         self.log = self.open()
 
@@ -169,14 +171,14 @@ def test_a_checkpoint_that_does_not_fit_can_be_tried_again() -> None:
         for number in range(20):
             put(log, b"%d" % number, journaled=number % 2 == 0)
         disk.limit_bytes = disk.used() + room
-        log.checkpoint(b"state" * 100)
+        log.checkpoint([b"state" * 100])
         disk.limit_bytes = None
         assert isinstance(log.failure, DiskFull), room
         assert log.try_again()
         put(log, b"after")
         if room > 16:
             assert log.checkpoint_due()
-        log.checkpoint(b"new state")
+        log.checkpoint([b"new state"])
         assert log.failure is None
         disk.crash()
         log = new_log(disk)
@@ -240,7 +242,7 @@ def test_after_a_failed_sync_trims_deletes_and_changes_are_undone(stage: Stage) 
 
 def test_a_sync_that_another_one_has_made_unnecessary_may_fail(stage: Stage) -> None:
     outcome = stage.put(b"a")
-    stage.log.checkpoint(b"covers it")
+    stage.log.checkpoint([b"covers it"])
     stage.disk.fail_next("sync", errno.EIO)
     stage.background.go_all()
     assert outcome.good
@@ -283,18 +285,87 @@ def test_a_checkpoint_is_due_when_the_journal_is_long() -> None:
     assert not log.checkpoint_due()
     put(log, bytes(2000))
     assert log.checkpoint_due()
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert not log.checkpoint_due()
     append(log, WriteSet(entries=[("x",)] * 6))
     assert log.checkpoint_due()
 
 
+def test_a_large_state_puts_the_next_checkpoint_off_also_after_a_restart() -> None:
+    disk = SimDisk(Random(1))
+    log = LocalLog(disk, journal_bytes=1000, checkpoint_entries=10)
+    log.open()
+    create(log)
+    log.checkpoint([bytes(2500)])
+    for entries_between in (20, 20):
+        append(log, WriteSet(entries=[("x",)] * entries_between))
+        assert not log.checkpoint_due()
+        append(log, WriteSet(entries=[("x",)] * 6))
+        assert log.checkpoint_due()
+        log.checkpoint([bytes(2500)])
+        log.close()
+        log = LocalLog(disk, journal_bytes=1000, checkpoint_entries=10)
+        log.open()
+    log.checkpoint([bytes(1_000_000)])
+    append(log, WriteSet(entries=[("x",)] * (PATIENCE_MAX * 10 + 1)))
+    assert log.checkpoint_due()
+
+
+def test_before_a_checkpoint_the_journal_is_synced_in_the_background() -> None:
+    disk, background = SimDisk(Random(1)), HeldBackground()
+    log = LocalLog(disk, journal_bytes=1000, background=background)
+    log.open()
+    create(log)
+    append(log, WriteSet(entries=[("x", bytes(2000))]))
+    assert not log.checkpoint_due()
+    append(log, WriteSet(entries=[("y", bytes(2000))]))
+    assert not log.checkpoint_due()
+    background.go_all()
+    assert log.checkpoint_due()
+    log.checkpoint([b"state"])
+    background.go_all()
+    assert not log.checkpoint_due()
+    append(log, WriteSet(entries=[("z", bytes(2000))], sync=True))
+    assert log.checkpoint_due()  # everything is synced
+
+
+def test_when_the_sync_before_a_checkpoint_fails_nothing_more_is_acknowledged() -> None:
+    disk, background = SimDisk(Random(1)), HeldBackground()
+    log = LocalLog(disk, journal_bytes=1000, background=background)
+    log.open()
+    create(log)
+    append(log, WriteSet(entries=[("x", bytes(2000))]))
+    disk.fail_next("sync", errno.EIO)
+    assert not log.checkpoint_due()
+    background.go_all()
+    assert isinstance(log.failure, ReadOnly)
+    refused = Outcome()
+    log.append(WriteSet(entries=[("y",)]), refused)
+    assert isinstance(refused.error, ReadOnly)
+
+
+def test_the_thread_of_a_checkpoint_takes_the_state_and_rests(stage: Stage) -> None:
+    taken: list[int] = []
+
+    def state() -> Iterator[bytes]:
+        for number in range(4):
+            taken.append(number)
+            yield bytes(100_000)
+
+    stage.put(b"a")
+    stage.log.checkpoint(state())
+    assert taken == []
+    stage.background.go_all()
+    assert taken == [0, 1, 2, 3]
+    assert stage.background.rests >= 4
+
+
 def test_sets_go_on_while_a_checkpoint_runs(stage: Stage) -> None:
     first = stage.put(b"before", journaled=False)
-    stage.log.checkpoint(b"state")
+    stage.log.checkpoint([b"state"])
     assert not stage.log.checkpoint_due()
     second = stage.put(b"meanwhile", journaled=False)
-    stage.log.checkpoint(b"ignored: one is running")
+    stage.log.checkpoint([b"ignored: one is running"])
     stage.background.go_all()
     assert first.good
     assert second.good
@@ -306,7 +377,7 @@ def test_sets_go_on_while_a_checkpoint_runs(stage: Stage) -> None:
 
 def test_a_checkpoint_survives_that_a_topic_goes_while_it_runs(stage: Stage) -> None:
     stage.put(b"a")
-    stage.log.checkpoint(b"state")
+    stage.log.checkpoint([b"state"])
     stage.log.append(WriteSet(deletes=[TOPIC], entries=[("deleted",)]), Outcome())
     checkpoint, sync = stage.background.held.pop(1), stage.background.held.pop(0)
     stage.background.held += [sync, checkpoint]
@@ -322,7 +393,7 @@ def test_a_checkpoint_whose_sync_fails_stops_writing_but_loses_nothing() -> None
     create(log)
     put(log, b"a")
     disk.fail_next("sync_folder", errno.EIO)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     assert isinstance(log.failure, ReadOnly)
     assert not log.try_again()
     disk.crash()
@@ -334,9 +405,9 @@ def test_a_second_checkpoint_without_a_set_in_between_harms_nothing() -> None:
     log = new_log(disk)
     create(log)
     put(log, b"a")
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     disk.fail_next("append", errno.EIO)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     disk.crash()
     log = new_log(disk)
     assert log.failure is None
@@ -352,11 +423,11 @@ def test_old_files_that_cannot_be_removed_are_told_and_removed_later() -> None:
         put(log, b"%d" % number)
         if number == 2:
             disk.fail_next("remove", errno.EIO)
-        log.checkpoint(b"")
+        log.checkpoint([b""])
     assert log.failure is None
     assert any("could not be removed" in note for note in told)
     put(log, b"x")
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert len(snapshot.list_files(disk)) == 2
     assert len(journal.list_files(disk)) == 2
 
@@ -395,7 +466,7 @@ def test_compaction_does_not_drop_a_record_in_favour_of_one_that_a_power_cut_tak
         create(log, segment_bytes=150)
         for number in range(6):
             put(log, b"%d" % number + bytes(60), key=b"k", journaled=False)
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         put(log, b"new", key=b"k", journaled=False)
         freed: list[int] = []
         log.compact(TOPIC, 0, 0, freed.append)

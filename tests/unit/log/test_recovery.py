@@ -67,7 +67,7 @@ def test_after_a_checkpoint_nothing_is_replayed(disk: SimDisk) -> None:
     log = opened(disk)
     create(log)
     put(log, b"a")
-    log.checkpoint(b"the state")
+    log.checkpoint([b"the state"])
     log.close()
     log = opened(disk)
     assert log.report.clean
@@ -80,7 +80,7 @@ def test_after_a_kill_everything_is_there_and_the_entries_are_replayed(disk: Sim
     log = opened(disk)
     create(log, partitions=2)
     put(log, b"a")
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     put(log, b"b", partition=1, journaled=False, sync=False)
     append(log, WriteSet(entries=[("x", 1), ("y", 2)]))
     log = restarted(disk)
@@ -105,7 +105,7 @@ def test_sequences_and_offsets_go_on_after_restarts(disk: SimDisk) -> None:
     for number in range(5):
         put(log, b"%d" % number)
         if number % 2:
-            log.checkpoint(b"")
+            log.checkpoint([b""])
         log = restarted(disk)
     assert [(record[0], record[3]) for record in records(log)] == [(number, b"%d" % number) for number in range(5)]
 
@@ -150,7 +150,7 @@ def test_strangers_are_left_alone(disk: SimDisk) -> None:
     for path in strangers:
         overwrite(disk, path, b"precious")
     log = restarted(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     restarted(disk)
     assert [content(disk, path) for path in strangers] == [b"precious"] * len(strangers)
 
@@ -177,7 +177,7 @@ def test_unjournaled_batches_that_are_gone_are_given_up_and_told(disk: SimDisk) 
     log = opened(disk)
     create(log)
     put(log, b"kept")
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     size = log.stored_bytes(TOPIC, 0)
     put(log, b"lost", journaled=False)
     put(log, b"lost too", journaled=False)
@@ -221,7 +221,7 @@ def test_a_lost_segment_does_not_disturb_the_next_batch(disk: SimDisk) -> None:
     log = opened(disk)
     create(log, segment_bytes=150)
     put(log, b"kept")
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     put(log, bytes(60), journaled=False)
     put(log, bytes(60), journaled=False)
     disk.kill()
@@ -240,7 +240,7 @@ def test_a_segment_that_got_a_batch_and_was_then_trimmed_away_is_not_missed(disk
     log = opened(disk)
     create(log, segment_bytes=250)
     put(log, bytes(60))
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     put(log, bytes(60))
     put(log, bytes(60))
     append(log, WriteSet(trims=[(TOPIC, 0, 2)], sync=True))
@@ -274,7 +274,7 @@ def test_a_segment_that_lost_messages_is_not_trimmed_while_later_batches_are_in_
     log = opened(disk)
     create(log)
     put(log, b"0")
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     put(log, b"1", b"2", journaled=False)
     append(log, WriteSet(trims=[(TOPIC, 0, 1)], sync=True))
     put(log, b"3")
@@ -292,7 +292,7 @@ def test_a_deleted_topic_stays_deleted_whatever_is_left_of_it(disk: SimDisk) -> 
     create(log, 1)
     create(log, 2)
     put(log, b"a", topic=1)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     put(log, b"b", topic=1)
     append(log, WriteSet(deletes=[1], sync=True))
     disk.kill()
@@ -311,7 +311,7 @@ def test_a_set_that_deletes_removes_files_only_when_it_is_durable(disk: SimDisk)
         log = opened(disk)
         create(log, 1)
         put(log, b"precious")
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         disk.fail_next("sync", errno.EIO)
         disk.crash_after(2)
         with pytest.raises(Crash):
@@ -381,11 +381,11 @@ def test_the_older_snapshot_serves_if_the_newest_is_damaged(disk: SimDisk) -> No
     log = opened(disk)
     create(log, segment_bytes=200)
     put(log, b"0" + bytes(90))
-    log.checkpoint(b"older")
+    log.checkpoint([b"older"])
     put(log, b"1" + bytes(90), journaled=False)
     put(log, b"2" + bytes(90))
     append(log, WriteSet(trims=[(TOPIC, 0, 1)]))
-    log.checkpoint(b"newest")
+    log.checkpoint([b"newest"])
     put(log, b"3")
     newest = snapshot.list_files(disk)[-1]
     disk.kill()
@@ -403,7 +403,7 @@ def test_two_snapshots_and_the_journal_after_the_older_one_are_kept(disk: SimDis
     create(log)
     for number in range(5):
         put(log, b"%d" % number)
-        log.checkpoint(b"%d" % number)
+        log.checkpoint([b"%d" % number])
     assert snapshot.list_files(disk) == [5, 6]
     assert journal.list_files(disk) == [6, 7]
 
@@ -415,10 +415,10 @@ def test_index_rows_of_an_unfinished_checkpoint_do_no_harm(disk: SimDisk) -> Non
         for _ in range(20):
             put(log, bytes(50))
         disk.fail_next("rename", errno.EIO)
-        log.checkpoint(b"")
+        log.checkpoint([b""])
         assert log.failure is not None
         log = restarted(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log = restarted(disk)
     assert [record[0] for record in records(log)] == list(range(60))
     assert len(content(disk, segment_files(disk, suffix=".index")[0])) < 60 * 16
@@ -466,7 +466,7 @@ def test_more_partitions_that_could_not_be_stored_are_forgotten(disk: SimDisk) -
         with pytest.raises(NotFound):
             log.bounds(topic, partition)
     put(log, b"a")
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     assert values(restarted(disk)) == [b"a"]
 
 

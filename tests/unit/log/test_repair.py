@@ -43,7 +43,7 @@ def disk(tmp_path: Path) -> OsDisk:
         put(log, b"%d" % number + bytes(100), journaled=number % 3 > 0)
         put(log, b"other %d" % number, topic=OTHER)
         if number in (9, 19):
-            log.checkpoint(b"state %d" % number)
+            log.checkpoint([b"state %d" % number])
     log.close()
     return disk
 
@@ -88,7 +88,7 @@ def lose_journal_in_between(disk: Disk) -> None:
 
 def settle(disk: Disk) -> None:
     log = opened(disk)
-    log.checkpoint(b"settled")
+    log.checkpoint([b"settled"])
     log.close()
 
 
@@ -141,7 +141,7 @@ def test_a_damaged_folder_opens_for_writing_again_with_what_was_sound(disk: OsDi
     log.close()
     log = opened(disk)
     assert values(log)[-1] == b"next"
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     assert list(Verification(disk).problems()) == []
     assert plan(disk) == []
@@ -219,7 +219,7 @@ def test_messages_that_the_journal_still_has_are_not_lost_with_their_segment(dis
     for number in range(30, 36):
         put(log, b"%d" % number + bytes(50))
         if number == 32:
-            log.checkpoint(b"")
+            log.checkpoint([b""])
     log.close()
     path = segment_files(disk)[-1]
     overwrite(disk, path, content(disk, path)[:150])

@@ -2,8 +2,11 @@
 
 import errno
 from random import Random
+from struct import pack
 
+import msgspec
 import pytest
+from crc32c import crc32c
 
 from onemq.errors import FolderError
 from onemq.log import snapshot
@@ -21,13 +24,30 @@ def disk() -> SimDisk:
 
 
 def test_a_snapshot_comes_back(disk: SimDisk) -> None:
-    snapshot.write(disk, 7, TOPICS, b"state")
+    snapshot.write(disk, 7, TOPICS, [b"state"])
     assert snapshot.read(disk, 7) == snapshot.Snapshot(7, TOPICS, b"state")
+
+
+def test_a_state_in_pieces_is_their_sum_and_is_written_with_rests_in_between(disk: SimDisk) -> None:
+    state = [b"a", b"", *(bytes([number]) * 40_000 for number in range(20)), b"z"]
+    rests: list[int] = []
+    size = snapshot.write(disk, 7, TOPICS, iter(state), lambda: rests.append(1))
+    assert size == len(content(disk, snapshot.path_of(7)))
+    assert len(rests) > 5
+    assert snapshot.read(disk, 7) == snapshot.Snapshot(7, TOPICS, b"".join(state))
+
+
+def test_a_snapshot_of_version_1_is_read(disk: SimDisk) -> None:
+    body = msgspec.msgpack.encode([TOPICS, b"state"])
+    overwrite(disk, snapshot.path_of(7), pack(">4sIQI", b"OMQS", 1, 7, crc32c(body)) + body)
+    assert snapshot.read(disk, 7) == snapshot.Snapshot(7, TOPICS, b"state")
+    flip(disk, snapshot.path_of(7), 30)
+    assert snapshot.read(disk, 7) is None
 
 
 def test_snapshots_are_listed_in_order_without_strangers(disk: SimDisk) -> None:
     for sequence in (30, 4, 100):
-        snapshot.write(disk, sequence, [], b"")
+        snapshot.write(disk, sequence, [], [b""])
     for name in ("x.snapshot", f"{5:020d}.snapshot.tmp", "5.snapshot"):
         overwrite(disk, f"snapshots/{name}", b"")
     assert snapshot.list_files(disk) == [4, 30, 100]
@@ -36,14 +56,14 @@ def test_snapshots_are_listed_in_order_without_strangers(disk: SimDisk) -> None:
 def test_all_but_the_two_newest_are_removed(disk: SimDisk) -> None:
     assert snapshot.remove_old(disk) == 0
     for sequence in (1, 2, 3, 4):
-        snapshot.write(disk, sequence, [], b"")
+        snapshot.write(disk, sequence, [], [b""])
     assert snapshot.remove_old(disk) == 3
     assert snapshot.list_files(disk) == [3, 4]
     assert snapshot.remove_old(disk) == 3
 
 
 def test_a_flipped_bit_anywhere_but_in_the_version_is_noticed(disk: SimDisk) -> None:
-    snapshot.write(disk, 7, TOPICS, b"state" * 10)
+    snapshot.write(disk, 7, TOPICS, [b"state" * 10])
     path = snapshot.path_of(7)
     for position in range(len(content(disk, path))):
         if 4 <= position < 8:
@@ -55,7 +75,7 @@ def test_a_flipped_bit_anywhere_but_in_the_version_is_noticed(disk: SimDisk) -> 
 
 
 def test_a_cut_snapshot_is_noticed(disk: SimDisk) -> None:
-    snapshot.write(disk, 7, TOPICS, b"state")
+    snapshot.write(disk, 7, TOPICS, [b"state"])
     data = content(disk, snapshot.path_of(7))
     for size in range(len(data)):
         overwrite(disk, snapshot.path_of(7), data[:size])
@@ -63,13 +83,13 @@ def test_a_cut_snapshot_is_noticed(disk: SimDisk) -> None:
 
 
 def test_trailing_bytes_are_noticed(disk: SimDisk) -> None:
-    snapshot.write(disk, 7, TOPICS, b"state")
+    snapshot.write(disk, 7, TOPICS, [b"state"])
     overwrite(disk, snapshot.path_of(7), content(disk, snapshot.path_of(7)) + b"\0")
     assert snapshot.read(disk, 7) is None
 
 
 def test_a_newer_format_is_refused(disk: SimDisk) -> None:
-    snapshot.write(disk, 7, TOPICS, b"state")
+    snapshot.write(disk, 7, TOPICS, [b"state"])
     data = bytearray(content(disk, snapshot.path_of(7)))
     data[7] = 9
     overwrite(disk, snapshot.path_of(7), bytes(data))
@@ -84,7 +104,7 @@ def test_a_crash_while_writing_leaves_the_snapshot_whole_or_not_there() -> None:
         disk.make_folder("snapshots")
         disk.crash_after(seed % 6 + 1)
         try:
-            snapshot.write(disk, 3, TOPICS, bytes(2000))
+            snapshot.write(disk, 3, TOPICS, [bytes(2000)])
             done = True
         except Crash:
             done = False
@@ -99,5 +119,5 @@ def test_a_crash_while_writing_leaves_the_snapshot_whole_or_not_there() -> None:
 def test_a_full_disk_leaves_no_temporary_file(disk: SimDisk) -> None:
     disk.fail_next("append", errno.ENOSPC)
     with pytest.raises(OSError, match="No space"):
-        snapshot.write(disk, 3, TOPICS, b"state")
+        snapshot.write(disk, 3, TOPICS, [b"state"])
     assert disk.list("snapshots") == []

@@ -44,7 +44,7 @@ def filled(disk: OsDisk, segment_bytes: int = ALL) -> LocalLog:
 
 
 def reopened(log: LocalLog, disk: OsDisk) -> LocalLog:
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     return opened(disk)
 
@@ -136,7 +136,7 @@ def test_messages_that_are_not_persistent_are_looked_at_after_a_restart(disk: Os
 
 def test_damage_is_found_when_a_restarted_log_reads(disk: OsDisk) -> None:
     log = filled(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     flip(disk, segment_files(disk)[0], 5 * BODY_BYTES)
     log = opened(disk)

@@ -41,12 +41,12 @@ def fill(disk: Disk) -> LocalLog:
     for number in range(30):
         put(log, b"%d" % number + bytes(80), timestamp_ms=1000 + number, journaled=number % 3 > 0)
         if number in (8, 17):
-            log.checkpoint(b"state")
+            log.checkpoint([b"state"])
     log.clean(TOPIC, 0, lambda offset: offset % 2 == 0, lambda freed: None)
     append(log, WriteSet(trims=[(TOPIC, 0, 6)]))
     for number in range(15):
         put(log, b"%d" % number + bytes(80), timestamp_ms=1000 + number)
-    log.checkpoint(b"state")
+    log.checkpoint([b"state"])
     for _ in range(5):
         put(log, b"elsewhere", topic=2)
     return log
@@ -132,7 +132,7 @@ def test_a_torn_tail_and_leftovers_are_notes(disk: OsDisk) -> None:
 def test_a_flipped_bit_in_any_file_is_found(disk: OsDisk, tmp_path: Path) -> None:
     random = Random(3)
     log = opened(disk)
-    log.checkpoint(b"everything is in its place now, nothing only in the journal")
+    log.checkpoint([b"everything is in its place now, nothing only in the journal"])
     log.close()
     for path in sorted(tmp_path.rglob("*")):
         name = str(path.relative_to(tmp_path))
@@ -183,7 +183,7 @@ def test_several_damaged_places_are_all_named(disk: OsDisk) -> None:
 @pytest.mark.parametrize("number", [0, -1])
 def test_cut_and_missing_segments_are_found(disk: OsDisk, number: int) -> None:
     log = opened(disk)
-    log.checkpoint(b"")
+    log.checkpoint([b""])
     log.close()
     path = [path for path in segment_files(disk) if content(disk, path)][number]
     overwrite(disk, path, content(disk, path)[:-5])
@@ -267,7 +267,7 @@ class Busy(OsDisk):
         if action < 0.05:
             put(self._log, bytes(90), sync=False)
         elif action < 0.06:
-            self._log.checkpoint(b"state")
+            self._log.checkpoint([b"state"])
         elif action < 0.08:
             append(self._log, WriteSet(trims=[(TOPIC, 0, max(start + 2, end - 30))]))
         elif action < 0.09:

@@ -9,6 +9,7 @@ applied in the same order, lead to the same keyspace.
     entries.py      what is written to the log
     table.py        the keys and values that all of these work on
     values.py ranking.py ordered_pairs.py                     the values themselves
+    frozen.py       all of it as the bytes of a snapshot, piece by piece
     deadlines.py key_order.py watches.py                      expiry, scanning, WATCH
     glob.py indexes.py integers.py decimals.py ranges.py      how arguments are understood
 """
@@ -232,7 +233,7 @@ class Keyspace(Table):
             found = [key for key in found if TYPE_NAMES[type(self.values[key])] == type_name]
         return cursor, found
 
-    def dump(self) -> object:
+    def dump(self) -> dict[str, Any]:
         """Everything, for `msgspec.msgpack`; shares nothing with the keyspace that can change."""
         kept = {key: value for key, value in self.values.items() if type(value) is not TopicKey}
         return {

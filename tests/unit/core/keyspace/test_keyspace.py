@@ -10,6 +10,7 @@ from onemq.core.keyspace.entries import (
     KEYS_EXPIRED,
     KEYS_FLUSHED,
 )
+from onemq.core.keyspace.frozen import PIECE_BYTES, PIECE_ITEMS, pieces
 from onemq.core.keyspace.keyspace import EXPIRED_PER_TICK_MAX
 from onemq.errors import Corrupt, InvalidArgument, NotFound, TooLarge, WrongType
 
@@ -387,6 +388,22 @@ class TestSnapshot:
         assert loaded.tick(keys.now_ms) == keys.now_ms + 10
         assert loaded.sets.pop(b"set") == [b"a"]
         assert loaded.sorted_sets.rank(b"zset", b"b") == 1
+
+    def test_the_pieces_of_a_snapshot_are_what_it_is_as_a_whole(self, keys: Keyspace) -> None:
+        fill(keys)
+        many = [b"%d" % number for number in range(3 * PIECE_ITEMS + 1)]
+        keys.lists.push(b"many", list(many), left=False)
+        keys.lists.push(b"large", [bytes(PIECE_BYTES), b"small", bytes(PIECE_BYTES - 1)], left=False)
+        keys.hashes.set(b"many fields", many[1:])
+        keys.sets.add(b"many members", many)
+        keys.sorted_sets.add(b"many scores", [(number / 2, b"%d" % number) for number in range(PIECE_BYTES // 8)])
+        keys.strings.set(b"large string", bytes(PIECE_BYTES + 1))
+        for name in many:
+            keys.strings.set(b"string " + name, name)
+            keys.expire_at(b"string " + name, keys.now_ms + 10)
+        found = list(pieces(keys.dump()))
+        assert msgspec.msgpack.decode(b"".join(found)) == msgspec.msgpack.decode(msgspec.msgpack.encode(keys.dump()))
+        assert max(map(len, found)) < 3 * PIECE_BYTES
 
     def test_a_snapshot_does_not_change_with_the_keyspace(self, keys: Keyspace) -> None:
         fill(keys)
