@@ -19,9 +19,10 @@ RunHandler = Callable[["RespSession", list[list[bytes]]], bytes | None]
 """Takes many requests of one pipeline and returns their replies in one, or does nothing and returns None because
 they are not alike."""
 
-AlikeHandler = Callable[["RespSession", list[bytes], list[bytes]], list[bytes] | None]
-"""Takes requests that differ in their last words only: the words before, and the last word of each. Returns a reply for
-each, or does nothing and returns None because it is not that simple."""
+AlikeHandler = Callable[["RespSession", list[bytes], list[bytes], list[int]], list[bytes] | None]
+"""Takes requests that differ in their last words only: the words before, the last word of each, and how many of them in
+a row each client has sent. Returns the replies for each client in one, or does nothing and returns None because it is
+not that simple."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ REST = tuple(b"%03d\r\n" % value for value in range(1000))
 BULK_HEADERS_END = 1024
 BULK_HEADERS = tuple(b"$%d\r\n" % length for length in range(BULK_HEADERS_END))
 ZERO, ONE = SMALL_INTEGERS[:2]
+_UNITS = tuple(b"%d\r\n" % value for value in range(1000))
 
 
 def simple(text: str) -> bytes:
@@ -44,6 +45,39 @@ def bulk(value: bytes) -> bytes:
     if length < BULK_HEADERS_END:
         return BULK_HEADERS[length] + value + b"\r\n"
     return b"$%d\r\n%b\r\n" % (length, value)
+
+
+def numbered(head: bytes, first: int, count: int) -> bytes:
+    """So many replies one after the other: each is the head and a number, and the numbers count up from the first."""
+    if count == 1:
+        return b"%b%d\r\n" % (head, first)
+    parts: list[bytes] = []
+    end = first + count
+    while first < end:  # a thousand of them at a time differ in ready-made parts only
+        thousands, at = divmod(first, 1000)
+        stop = min(at + end - first, 1000)
+        start = b"%b%d" % (head, thousands) if thousands else head
+        parts += (start, start.join((REST if thousands else _UNITS)[at:stop]))
+        first += stop - at
+    return b"".join(parts)
+
+
+def shares(head: bytes, first: int, counts: Sequence[int]) -> list[bytes]:
+    """As `numbered`, for several clients with so many replies each."""
+    found = []
+    for count in counts:
+        found.append(numbered(head, first, count))
+        first += count
+    return found
+
+
+def bulk_run(values: Sequence[bytes]) -> bytes:
+    """Bulk strings one after the other, at least one."""
+    length = len(values[0])
+    if len(values) == 1 or set(map(len, values)) != {length}:
+        return b"".join(map(bulk, values))
+    header = b"$%d\r\n" % length
+    return b"".join((header, (b"\r\n" + header).join(values), b"\r\n"))
 
 
 def text(value: str) -> bytes:

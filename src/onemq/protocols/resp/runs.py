@@ -5,6 +5,7 @@ alike enough, when somebody must be told of each change, or when one of them wil
 """
 
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from onemq.errors import InvalidArgument, WrongType
@@ -20,7 +21,9 @@ _TOGETHER_BYTES_MAX = 256 * KIB
 """Values that are more are given out one by one, with a look at each peer whether it takes them."""
 
 
-def _push(left: bool, session: "RespSession", words: list[bytes], values: list[bytes]) -> list[bytes] | None:
+def _push(
+    left: bool, session: "RespSession", words: list[bytes], values: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     core = session.service.core
     if len(words) != 2 or core.stage.refusal is not None or core.keys.on_push is not None:
         return None
@@ -29,12 +32,12 @@ def _push(left: bool, session: "RespSession", words: list[bytes], values: list[b
         length = core.keys.lists.push(words[1], values, left)
     except WrongType:
         return None
-    if length < replies.SMALL_INTEGERS_END:
-        return list(replies.SMALL_INTEGERS[length - count + 1 : length + 1])
-    return [b":%d\r\n" % each for each in range(length - count + 1, length + 1)]
+    return replies.shares(b":", length - count + 1, counts)
 
 
-def _pop(left: bool, session: "RespSession", words: list[bytes], keys: list[bytes]) -> list[bytes] | None:
+def _pop(
+    left: bool, session: "RespSession", words: list[bytes], keys: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     core, count = session.service.core, len(keys)
     if len(words) != 1 or core.stage.refusal is not None or keys.count(keys[0]) != count:
         return None
@@ -44,10 +47,20 @@ def _pop(left: bool, session: "RespSession", words: list[bytes], keys: list[byte
         values = core.keys.lists.pop(keys[0], left, count)
     except WrongType:
         return None
-    return [*map(replies.bulk, values), *[session.replies.null] * (count - len(values))]
+    null, found, at = session.replies.null, [], 0
+    for count in counts:
+        own = values[at : at + count]
+        at += count
+        if len(own) == count:
+            found.append(replies.bulk_run(own))
+        else:
+            found.append(b"".join([*map(replies.bulk, own), *[null] * (count - len(own))]))
+    return found
 
 
-def _get(session: "RespSession", words: list[bytes], wanted: list[bytes]) -> list[bytes] | None:
+def _get(
+    session: "RespSession", words: list[bytes], wanted: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     keys = session.service.core.keys
     if len(words) != 1 or keys.deadlines.any_due(keys.now_ms):
         return None
@@ -57,7 +70,8 @@ def _get(session: "RespSession", words: list[bytes], wanted: list[bytes]) -> lis
     if sum(map(len, filter(None, values))) > _TOGETHER_BYTES_MAX:
         return None
     null = session.replies.null
-    return [null if value is None else replies.bulk(value) for value in values]
+    answers = iter([null if value is None else replies.bulk(value) for value in values])
+    return [b"".join(islice(answers, count)) for count in counts]
 
 
 def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
@@ -69,7 +83,9 @@ def _set(session: "RespSession", requests: list[list[bytes]]) -> bytes | None:
     return replies.OK * len(requests)
 
 
-def _increment(by: int, session: "RespSession", words: list[bytes], keys: list[bytes]) -> list[bytes] | None:
+def _increment(
+    by: int, session: "RespSession", words: list[bytes], keys: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     core, count = session.service.core, len(keys)
     if len(words) != 1 or core.stage.refusal is not None or keys.count(keys[0]) != count:
         return None
@@ -77,7 +93,8 @@ def _increment(by: int, session: "RespSession", words: list[bytes], keys: list[b
         last = core.keys.strings.increment(keys[0], by * count)
     except (InvalidArgument, WrongType):
         return None
-    return [b":%d\r\n" % each for each in range(last - by * (count - 1), last + by, by)]
+    answers = iter([b":%d\r\n" % each for each in range(last - by * (count - 1), last + by, by)])
+    return [b"".join(islice(answers, each)) for each in counts]
 
 
 def alike_columns(requests: list[list[bytes]], words: int, alike: int) -> list[tuple[bytes, ...]] | None:

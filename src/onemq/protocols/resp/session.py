@@ -314,8 +314,8 @@ class RespSession:
         last = last_words(requests) if command.alike is not None else None
         if command.alike is None or last is None:
             return None
-        answers = command.alike(self, requests[0][:-1], last)
-        return None if answers is None else b"".join(answers)
+        answers = command.alike(self, requests[0][:-1], last, [len(last)])
+        return None if answers is None else answers[0]
 
     def _execute_todo(self) -> None:
         """Executes decoded requests. What it leaves when it has to stop stays to do."""

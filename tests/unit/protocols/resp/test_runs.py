@@ -112,14 +112,16 @@ def test_pipelines_are_executed_at_once() -> None:
     assert row.alike is not None
     alike, seen = row.alike, []
 
-    def watched(session: RespSession, words: list[bytes], last: list[bytes]) -> list[bytes] | None:
-        seen.append((words, len(last), alike(session, words, last)))
+    def watched(
+        session: RespSession, words: list[bytes], last: list[bytes], counts: list[int]
+    ) -> list[bytes] | None:
+        seen.append((words, len(last), alike(session, words, last, counts)))
         return seen[-1][2]
 
     client = Client(make_service(replace(row, alike=watched)))
     client.raw(encode("LPUSH", "l", "x") * 8)
     client.raw(encode("LPUSH", "l", "x") * 7)
-    assert seen == [([b"LPUSH", b"l"], 8, [b":%d\r\n" % length for length in range(1, 9)])]
+    assert seen == [([b"LPUSH", b"l"], 8, [b"".join([b":%d\r\n" % length for length in range(1, 9)])])]
 
 
 class TestWhatKeepsThemApart:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
@@ -42,7 +43,9 @@ class _PlainIds:
 _plain_id_reply = _PlainIds().reply
 
 
-def add_many(session: "RespSession", words: list[bytes], bodies: list[bytes]) -> list[bytes] | None:
+def add_many(
+    session: "RespSession", words: list[bytes], bodies: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     """Many `XADD key * name value` to one stream, executed at once; see runs.py."""
     if len(words) != 4 or words[2] != b"*" or words[3][:1] == b"_":
         return None
@@ -52,9 +55,10 @@ def add_many(session: "RespSession", words: list[bytes], bodies: list[bytes]) ->
         return None
     now_ms, last = core.stage.now_ms, first + len(bodies) - 1
     _, last_as_long, head = id_head(now_ms, first)
-    if last > last_as_long:
-        return [_plain_id_reply(now_ms, each) for each in range(first, last + 1)]
-    return [b"%b%d\r\n" % (head, each) for each in range(first, last + 1)]
+    if last <= last_as_long:
+        return replies.shares(head, first, counts)
+    answers = iter([_plain_id_reply(now_ms, each) for each in range(first, last + 1)])
+    return [b"".join(islice(answers, count)) for count in counts]
 
 
 def xadd(session: "RespSession", request: list[bytes]) -> bytes:

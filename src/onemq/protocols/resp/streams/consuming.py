@@ -234,7 +234,9 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
     return replies.integer(core.groups.acknowledge(group, 0, [offset for offset in found if offset is not None]))
 
 
-def acknowledge_many(session: "RespSession", words: list[bytes], ids: list[bytes]) -> list[bytes] | None:
+def acknowledge_many(
+    session: "RespSession", words: list[bytes], ids: list[bytes], counts: list[int]
+) -> list[bytes] | None:
     """Many `XACK key group id` for one group, executed at once; see runs.py."""
     core = session.service.core
     if len(words) != 3 or core.stage.refusal is not None:
@@ -249,7 +251,7 @@ def acknowledge_many(session: "RespSession", words: list[bytes], ids: list[bytes
     if known is None:
         return None
     core.groups.acknowledge_known(group, 0, known)
-    return [_ONE] * len(ids)
+    return [_ONE * count for count in counts]
 
 
 def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:
