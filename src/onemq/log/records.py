@@ -8,8 +8,9 @@ A record is a plain tuple here and not an object: decoding is paid once per mess
 """
 
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from operator import lt
+from struct import Struct
 
 from onemq.errors import Corrupt, InvalidArgument, TooLarge
 from onemq.log.batch import COMPRESSION_MASK, HEADER_BYTES, STAMPED, BatchHeader
@@ -301,9 +302,16 @@ def _values_of_alike(
     end = position + len(deltas) * stride
     if end > len(data) or not data.startswith(lead + deltas[-1] + middle, end - stride):
         return []
-    values = [data[first : first + value_size] for first in range(position + start_to_value, end, stride)]
-    parts = [part for delta, value in zip(deltas, values, strict=True) for part in (lead, delta, middle, value, tail)]
-    return values if data.startswith(b"".join(parts), position) else []
+    picker = _picker(start_to_value, value_size, len(tail))
+    values = list(chain.from_iterable(picker.iter_unpack(memoryview(data)[position:end])))
+    parts = zip(repeat(lead), deltas, repeat(middle), values, repeat(tail), strict=False)
+    return values if data.startswith(b"".join(chain.from_iterable(parts)), position) else []
+
+
+@lru_cache(maxsize=1024)
+def _picker(before: int, size: int, behind: int) -> Struct:
+    """Takes the value out of a record."""
+    return Struct(f"{before}x{size}s{behind}x")
 
 
 @lru_cache(maxsize=256)

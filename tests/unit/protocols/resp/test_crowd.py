@@ -180,7 +180,32 @@ class TestWhatKeepsThemApart:
         assert world.sent == [b"$100000\r\n%b\r\n" % large.encode()] * CLIENTS
 
 
+def test_a_large_crowd_is_served_in_parts() -> None:
+    world = World()
+    counts = [800] * CLIENTS
+    assert world.together(*[encode("RPUSH", "l", "x") * count for count in counts]) == CLIENTS
+    assert [data.count(b"\r\n") for data in world.sent] == counts
+    for client in world.clients:
+        client.peer.sent.clear()
+    assert world.together(*[encode("RPOP", "l") * count for count in counts]) == CLIENTS
+    assert world.sent == [b"$1\r\nx\r\n" * count for count in counts]
+
+
 class TestShapes:
+    @pytest.mark.parametrize("words", [("RPOP", "key"), ("RPUSH", "key", "abc")])
+    def test_data_of_the_right_size_that_is_framed_otherwise(self, words: tuple[str, ...]) -> None:
+        one = encode(*words)
+        shape = shape_of(one)
+        assert shape is not None
+        for at in range(len(one)):
+            other = one[:at] + bytes([one[at] ^ 1]) + one[at + 1 :]
+            found = shape.last_words(one + other)
+            in_last_word = len(shape.head) <= at < len(one) - 2
+            assert found == ([one[-5:-2], other[-5:-2]] if in_last_word else None)
+            if not in_last_word:
+                assert shape.last_words(other + other) is None
+        assert shape.last_words(one + one[:-1]) is None
+
     def test_the_head_and_the_last_words(self) -> None:
         data = encode("LPUSH", "l", "ab") + encode("LPUSH", "l", "cd")
         shape = shape_of(data)

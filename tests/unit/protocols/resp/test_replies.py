@@ -59,3 +59,21 @@ def test_a_client_reads_what_we_nest(form: Replies) -> None:
     reader.feed(form.map([(replies.text("a"), replies.array([form.null, replies.bulk(b"x")]))]))
     pair = (b"a", [None, b"x"])
     assert reader.gets() == (list(pair) if form is RESP2 else dict([pair]))
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(0, 1), (0, 3), (998, 1), (998, 5), (999, 1), (1000, 2), (4_998, 2_004), (999_999, 2)]
+)
+def test_numbers_that_count_up(first: int, count: int) -> None:
+    one_by_one = [b"$9\r\n1-%d\r\n" % number for number in range(first, first + count)]
+    assert replies.numbered(b"$9\r\n1-", first, count) == b"".join(one_by_one)
+    assert replies.shares(b"$9\r\n1-", first, [1] * count) == one_by_one
+
+
+def test_shares_are_in_order() -> None:
+    assert replies.shares(b":", 999, [1, 3, 2]) == [b":999\r\n", b":1000\r\n:1001\r\n:1002\r\n", b":1003\r\n:1004\r\n"]
+
+
+@pytest.mark.parametrize("values", [[b"a"], [b"a", b"b\r\n"], [b"", b""], [b"aa", b"bb", b"cc"], [b"x" * 2000] * 3])
+def test_a_run_of_bulk_strings(values: list[bytes]) -> None:
+    assert replies.bulk_run(values) == b"".join(map(replies.bulk, values))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ALL = 1 << 30
 _NAMES_MAX = 100_000
 """More entries than this with ids of their own are looked up when they are acknowledged."""
+_DIGITS_MAX = 20
+"""Of a number in an id."""
 _LATEST = b"\xff"
 """After every time as text."""
 _ZERO, _ONE = replies.integer(0), replies.integer(1)
@@ -254,12 +256,15 @@ def acknowledge_many(
     return [_ONE * count for count in counts]
 
 
-def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:
+def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> Sequence[int] | None:
     """The offsets of pending entries whose ids are made of time and offset, ascending; None if that is not known of
     all of them, or one comes twice."""
+    row = _row(cursor, words)
+    if row is not None:
+        return row
     parts = b"-".join(words).split(b"-")
     numbers = parts[1::2]
-    if len(parts) != 2 * len(words) or not b"".join(numbers).isdigit():
+    if len(parts) != 2 * len(words) or not b"".join(numbers).isdigit() or max(map(len, numbers)) > _DIGITS_MAX:
         return None
     offsets = list(map(int, numbers)) if all(numbers) else []
     deliveries = set(map(cursor.unacknowledged.get, offsets))
@@ -277,10 +282,31 @@ def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> list[int] | None:
     return sorted(found) if len(found) == len(words) else None
 
 
+def _row(cursor: Cursor, words: Sequence[bytes]) -> range | None:
+    """The same where ids of one time count up, which those do that were handed out together. They are not taken apart:
+    what they must be then is put together and compared."""
+    ms, _, number = words[0].partition(b"-")
+    if not number.isdigit() or len(number) > _DIGITS_MAX:
+        return None
+    offsets = range(int(number), int(number) + len(words))
+    if words[-1] != b"%b-%d" % (ms, offsets[-1]):
+        return None
+    if b"\r\n".join(words) + b"\r\n" != replies.numbered(ms + b"-", offsets[0], len(words)):
+        return None
+    deliveries = set(map(cursor.unacknowledged.get, offsets))
+    delivery = deliveries.pop()
+    if deliveries or delivery is None or delivery.times is None:
+        return None
+    times = delivery.times
+    at = bisect_right(times, (offsets[0], _LATEST)) - 1
+    is_one_time = at == bisect_right(times, (offsets[-1], _LATEST)) - 1
+    return offsets if is_one_time and times[at][1] == ms else None
+
+
 def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
     """The offset of a pending entry whose id is made of time and offset, if that is known."""
     ms, _, number = word.partition(b"-")
-    if not number.isdigit():
+    if not number.isdigit() or len(number) > _DIGITS_MAX:
         return None
     offset = int(number)
     delivery = cursor.unacknowledged.get(offset)

@@ -29,6 +29,7 @@ _OURS = (STREAM_ID, DUE)
 """Headers that are not shown."""
 _NO_BODY = b"-"
 _SINGLE = b"|"
+_PLACE_DIGITS_END = 10
 _NO_ID = (ID, None)
 """What follows a sender's own field that has the name of the id."""
 
@@ -85,7 +86,8 @@ def to_fields(record: Record) -> Pairs:
             fields.insert(0, (BODY, body or b""))
     elif note != _NO_BODY:
         place, _, name = note.partition(b"|")
-        fields.insert(int(place) if place.isdigit() else 0, (name, body or b""))
+        is_number = place.isdigit() and len(place) < _PLACE_DIGITS_END  # another protocol may have said anything
+        fields.insert(int(place) if is_number else 0, (name, body or b""))
     if key is not None:
         fields.append((KEY, key))
     return fields

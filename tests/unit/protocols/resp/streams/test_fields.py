@@ -122,6 +122,7 @@ def test_a_message_from_elsewhere(record: Record, fields: Fields) -> None:
 )
 @example(b"B", [(b"_f", b"x|y")], None)
 @example(b"B", [(b"_f", b"99999|y")], None)
+@example(b"B", [(b"_f", b"9" * 5000 + b"|y")], None)
 @example(b"B", [(b"_f", b"-")], None)
 @example(b"B", [(b"_sid", b"x")], None)
 def test_whatever_others_send_has_an_id_and_fields(
