@@ -20,33 +20,29 @@ from onemq.log.stretch import Stretch
 
 PIECE_BYTES = 1 * MIB
 """What is read and sent at a time where the system cannot send from files."""
-EDGE_BYTES = 128 * KIB
-"""What is read and sent at a time where it can: with less, the bytes around it would wake the peer for little."""
-PROBE_BYTES = 16 * KIB
-"""What is given to the transport when the socket is full, so that it says when there is room again."""
-WHOLE_BYTES = 1 * MIB + EDGE_BYTES
-"""An answer up to this is given to the socket as a whole: so neither side waits for the other (docs/benchmarks.md)."""
+EDGE_BYTES = 16 * KIB
+"""What is read and sent at a time where it can: together with the bytes in front of it, so that these do not wake the
+peer by themselves; and when the socket is full, so that the transport says when there is room again."""
 SOCKET_BYTES = 320 * KIB
-"""What a socket may hold of a larger one that was not sent yet. Left to itself, Linux lets it be megabytes, which the
-processor's caches have lost when the peer takes them."""
-SOCKET_WHOLE_BYTES = 1000 * KIB
-"""What it may hold of a smaller one, once that was not left to the system. Linux doubles it, for what it adds."""
+"""What a socket may hold that was not sent yet. Left to itself, Linux lets it be megabytes, which the processor's
+caches have lost when the peer takes them (docs/benchmarks.md)."""
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class Outgoing:
     """Output of one connection that the transport does not have yet."""
 
-    __slots__ = ("_parts", "_room", "_socket", "_transport")
+    __slots__ = ("_parts", "_socket", "_transport")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._parts: deque[bytes | Stretch] = deque()
         self._socket = _plain_socket(transport)
         """The number of the transport's socket; -1 if the system cannot send from files to it."""
-        self._room = 0
-        """What the socket may hold; 0 if that was left to the system."""
         transport.set_write_buffer_limits(high=0)
+        found = transport.get_extra_info("socket")
+        if found is not None:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
 
     @property
     def is_empty(self) -> bool:
@@ -54,20 +50,7 @@ class Outgoing:
 
     def add(self, parts: Iterable[bytes | Stretch]) -> None:
         """Puts parts behind what is there. They leave when `go_on` is called."""
-        was_empty = not self._parts
         self._parts.extend(parts)
-        if was_empty:
-            if sum(map(len, self._parts)) > WHOLE_BYTES:
-                self._make_room(SOCKET_BYTES)
-            elif self._room:
-                self._make_room(SOCKET_WHOLE_BYTES)
-
-    def _make_room(self, room: int) -> None:
-        if room != self._room:
-            self._room = room
-            found = self._transport.get_extra_info("socket")
-            if found is not None:
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
 
     def go_on(self) -> None:
         """Sends as much as the peer takes; to be called again when writing resumes. Raises OSError if a file cannot be
@@ -77,12 +60,10 @@ class Outgoing:
             part = self._parts[0]
             if self._socket < 0:
                 transport.writelines(self._next(PIECE_BYTES))
-            elif isinstance(part, bytes) or len(part) <= EDGE_BYTES:
+            elif isinstance(part, bytes) or len(part) <= EDGE_BYTES or not self._send_file(part):
                 transport.writelines(self._next(EDGE_BYTES))
-            elif self._send_file(part):
-                self._parts.popleft()
             else:
-                transport.writelines(self._next(PROBE_BYTES))
+                self._parts.popleft()
 
     def _send_file(self, stretch: Stretch) -> bool:
         """Has the system send what the socket takes; whether that is all."""

@@ -1,7 +1,8 @@
 """The keyspace as it was at one moment, as MessagePack in pieces.
 
 `Keyspace.dump` copies what can change, one pointer for each element, which is soon done. Encoding takes several times
-as long, so it is done later and beside other work, piece by piece.
+as long, so it is done later and beside other work, piece by piece. What was encoded is let go at once: millions of
+elements that go together would keep all other threads waiting.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ def array_header(count: int) -> bytes:
 
 
 def pieces(dump: dict[str, Any]) -> Iterator[bytes]:
-    """What `_encode(dump)` would be, with other array headers."""
+    """What `_encode(dump)` would be, with other array headers. Uses its lists up."""
     yield bytes([0x80 | len(dump)])  # a small map
     for name, value in dump.items():
         yield _encode(name)
@@ -42,11 +43,13 @@ def _values(values: list[Any]) -> Iterator[bytes]:
     yield array_header(len(values))
     some: list[Any] = []
     some_bytes = 0
-    for value in values:
+    values.reverse()
+    while values:
+        value = values.pop()
         size = len(value) if type(value) is bytes else _size(value)
         if size > PIECE_BYTES:
             yield _joined(some)
-            yield from _value(value)
+            yield from _large(value)
             some, some_bytes = [], 0
             continue
         some.append(value)
@@ -58,11 +61,14 @@ def _values(values: list[Any]) -> Iterator[bytes]:
 
 
 def _size(packed: list[Any]) -> int:
-    """About how many bytes a collection takes."""
+    """About how many bytes a collection takes, if it has few elements; else too many."""
+    if len(packed[1]) > PIECE_ITEMS:
+        return PIECE_BYTES + 1
     return sum([len(each) if type(each) is bytes else _NUMBER_BYTES for items in packed[1:] for each in items])
 
 
-def _value(value: Any) -> Iterator[bytes]:
+def _large(value: Any) -> Iterator[bytes]:
+    """One value."""
     if type(value) is not list:
         yield _encode(value)
         return
@@ -75,16 +81,14 @@ def _value(value: Any) -> Iterator[bytes]:
 def _items(items: list[Any]) -> Iterator[bytes]:
     """Elements of a collection, keys or numbers."""
     yield array_header(len(items))
-    for at in range(0, len(items), PIECE_ITEMS):
-        yield from _together(items[at : at + PIECE_ITEMS])
-
-
-def _together(some: list[Any]) -> Iterator[bytes]:
-    """A few elements; one by one if they are large."""
-    if sum([len(each) for each in some if type(each) is bytes]) > PIECE_BYTES:
-        yield from map(_encode, some)
-    else:
-        yield _joined(some)
+    items.reverse()
+    while items:
+        some = items[: -PIECE_ITEMS - 1 : -1]
+        del items[-PIECE_ITEMS:]
+        if sum([len(each) for each in some if type(each) is bytes]) > PIECE_BYTES:
+            yield from map(_encode, some)
+        else:
+            yield _joined(some)
 
 
 def _joined(some: list[Any]) -> bytes:

@@ -14,6 +14,8 @@ applied in the same order, lead to the same keyspace.
     glob.py indexes.py integers.py decimals.py ranges.py      how arguments are understood
 """
 
+from itertools import compress, repeat
+from operator import is_not
 from typing import Any
 
 from onemq.core.keyspace.entries import (
@@ -235,15 +237,30 @@ class Keyspace(Table):
 
     def dump(self) -> dict[str, Any]:
         """Everything, for `msgspec.msgpack`; shares nothing with the keyspace that can change."""
-        kept = {key: value for key, value in self.values.items() if type(value) is not TopicKey}
+        keys, values = self._packed()
         return {
             "version": SNAPSHOT_VERSION,
-            "keys": list(kept),
-            "values": [value if type(value) is bytes else pack(value) for value in kept.values()],
+            "keys": keys,
+            "values": values,
             "expiring": list(self.expires_at_ms),
             "expires_at_ms": list(self.expires_at_ms.values()),
             "next_number": self.order.next_number(),
         }
+
+    def _packed(self) -> tuple[list[bytes], list[Any]]:
+        """All keys but topics, and their values. Everybody waits for this, and there may be millions of strings: these
+        are not looked at one by one."""
+        keys, values = list(self.values), list(self.values.values())
+        no_strings = map(is_not, map(type, values), repeat(bytes))
+        kept = bytearray(b"\1") * len(keys)
+        for at in list(compress(range(len(keys)), no_strings)):
+            if type(values[at]) is TopicKey:
+                kept[at] = 0
+            else:
+                values[at] = pack(values[at])
+        if 0 in kept:
+            keys, values = list(compress(keys, kept)), list(compress(values, kept))
+        return keys, values
 
     def load(self, state: Any) -> None:
         """Fills a keyspace that has nothing but topics with what `dump` gave. Raises Corrupt if that is not understood.
