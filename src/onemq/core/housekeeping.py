@@ -55,8 +55,9 @@ class Housekeeping:
         """(topic, partition) -> how many messages the last cleaning kept, and where the partition ended then."""
         self._rounds: list[tuple[int, Callable[[int], None]]] = [
             (DISK_CHECK_MS, self._check_disk),
-            (ROUND_MS, self._make_room),
+            # Before all that stages something: what is cleaned away is gone at once, and a crash may undo this turn.
             (CLEAN_ROUND_MS, self._clean),
+            (ROUND_MS, self._make_room),
             (HOUR_MS, self._producers.forget_idle),
         ]
 
