@@ -64,11 +64,14 @@ class BatchBuilder:
         middle = _KEYLESS[len(values[0])]
         length = len(_TIMELY[delta]) + len(middle) + len(values[0]) + len(headers)
         lead = SMALL[length] if length < SMALL_END else varint(length)
-        heads = _TIMELY[delta : delta + len(values)]
-        self._parts += [
-            part for head, value in zip(heads, values, strict=True) for part in (lead, head, middle, value, headers)
-        ]
-        self._count += len(values)
+        count = len(values)
+        parts = [headers + lead] * (4 * count + 1)  # and what comes between them, a column at a time
+        parts[0], parts[-1] = lead, headers
+        parts[1::4] = _TIMELY[delta : delta + count]
+        parts[2::4] = [middle] * count
+        parts[3::4] = values
+        self._parts.append(b"".join(parts))
+        self._count += count
 
     def skip_to(self, offset: int) -> None:
         """The next record gets this offset; cleaning leaves gaps that way."""

@@ -18,7 +18,7 @@ from onemq.limits import CLOSE_LINGER_MS, KIB, ConnectionLimits
 from onemq.log.stretch import Stretch
 from onemq.net.outgoing import Outgoing
 from onemq.net.turn import Output, Turns
-from onemq.protocols import LARGE_BYTES, Arrived, ReceiveAlike, Session, SessionFactory
+from onemq.protocols import LARGE_BYTES, Arrived, Peer, ReceiveAlike, Session, SessionFactory
 
 _logger = logging.getLogger(__name__)
 _GATHERED_BYTES_MAX = 16 * KIB
@@ -179,6 +179,15 @@ class Connection:
         if self._write_paused or self._held_bytes > self.limits.output_pause_bytes:
             self._congest()
             self._cut_off_if_over_limit()
+
+    def send_each(self, peers: list[Peer], outputs: list[bytes]) -> None:
+        complete = self._turns.complete_outputs()
+        for connection, data in zip(cast(list[Connection], peers), outputs, strict=True):
+            if connection._held_bytes or connection._output or connection._closing or connection._write_paused:
+                connection.send(data)
+            elif data:
+                connection._held_bytes = len(data)
+                complete.append((connection, data))
 
     def close(self) -> None:
         if not self._closing:

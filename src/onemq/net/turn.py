@@ -125,6 +125,8 @@ class Turns:
         self._inlets: list[Inlet] = []
         """Those by which it has arrived."""
         self._arrived_bytes = 0
+        self._complete: list[tuple[Outlet, Output]] = []
+        """Outputs that need not be collected."""
         self._touched: list[Outlet] = []
         self._bug: OneMQError | None = None
         self._unfinished: deque[Turn] = deque()
@@ -168,6 +170,13 @@ class Turns:
         if not self._end_is_scheduled:
             self._schedule_end()
 
+    def complete_outputs(self) -> list[tuple[Outlet, Output]]:
+        """Of the running turn, for connections to put theirs there at once. What they send after it, they collect."""
+        self._active = True
+        if not self._end_is_scheduled:
+            self._schedule_end()
+        return self._complete
+
     # What the server calls.
 
     def stop(self) -> None:
@@ -200,7 +209,7 @@ class Turns:
         return self._end_is_scheduled
 
     def _is_busy(self) -> bool:
-        return bool(self._inlets or self._begun or self._touched or self._unfinished)
+        return bool(self._inlets or self._begun or self._complete or self._touched or self._unfinished)
 
     # A turn runs.
 
@@ -263,7 +272,7 @@ class Turns:
             self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
             if self._timer is None or self._wake_time > self._look_time:
                 self._wake_at(self._look_time)
-        if self._begun or self._touched:
+        if self._begun or self._complete or self._touched:
             if is_alone and self._lingering is not None:
                 self._lingering.end(self._end)
             else:
@@ -276,8 +285,9 @@ class Turns:
             self._note_bug("settle")
         self._begun = False
         self._received_bytes = 0
+        outputs, self._complete = self._complete, []
         touched, self._touched = self._touched, []
-        turn = Turn(self._collect(touched))
+        turn = Turn(outputs + self._collect(touched) if touched else outputs)
         self._unfinished.append(turn)
         self._flush(turn)
         if self._unfinished:
@@ -331,8 +341,10 @@ class Turns:
         error = self._unfinished[0].error
         assert error is not None
         _logger.critical("a turn was not stored: %s", error.text)
-        outlets = [outlet for turn in self._unfinished for outlet, _ in turn.outputs] + self._touched
+        outputs = [output for turn in self._unfinished for output in turn.outputs] + self._complete
+        outlets = [outlet for outlet, _ in outputs] + self._touched
         self._unfinished.clear()
+        self._complete.clear()
         self._touched.clear()
         self._failing = False
         for outlet in dict.fromkeys(outlets):

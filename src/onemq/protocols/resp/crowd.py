@@ -12,16 +12,14 @@ from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
-from onemq.protocols import Arrived
+from onemq.protocols import Arrived, Peer
 
 if TYPE_CHECKING:
-    from onemq.protocols.resp.command import AlikeHandler
+    from onemq.protocols.resp.service import RespService
     from onemq.protocols.resp.session import RespSession
 
 _LINE_END = b"\r\n"
 _COUNTS = (b"*2\r\n", b"*3\r\n", b"*4\r\n", b"*5\r\n", b"*6\r\n", b"*7\r\n", b"*8\r\n", b"*9\r\n")
-_REQUESTS_MAX = 1024
-"""About so many are executed at once: with more, nothing is gained any more, and what they bring may be too much."""
 _LIKENESS_BYTES = 10
 """Requests whose beginnings differ here already are not looked at any further."""
 
@@ -82,51 +80,48 @@ def receive_alike(arrived: Arrived, at: int) -> int:
     session, data = members[at]
     if members[at + 1][1][:_LIKENESS_BYTES] != data[:_LIKENESS_BYTES]:
         return 0
-    handler = _handler(session, data)
-    shape = shape_of(data) if handler is not None else None
-    if handler is None or shape is None:
+    shape = _shape(session.service, data)
+    if shape is None:
         return 0
-    crowd = _alike(members, at, shape)
+    crowd = session.alike(members, at, shape)
     if len(crowd) < 2:
         return 0
-    return len(crowd) if _execute(crowd, shape, handler) else -len(crowd)
+    return len(crowd) if _execute(crowd, shape) else -len(crowd)
 
 
-def _handler(session: "RespSession", data: bytes) -> "AlikeHandler | None":
-    """What executes many requests like the one with which the data begins."""
+def _shape(service: "RespService", data: bytes) -> Shape | None:
+    """The shape of the request with which the data begins, if many of them can be executed at once."""
+    known = service.crowd_shape
+    if known is not None and data.startswith(known.head) and len(data) % known.size == 0:
+        return known
     parts = data.split(_LINE_END, 3)
-    command = session.service.commands.get(parts[2]) if len(parts) == 4 else None
-    return command.alike if command is not None else None
+    command = service.commands.get(parts[2]) if len(parts) == 4 else None
+    if command is None or command.alike is None:
+        return None
+    service.crowd_shape = shape_of(data)
+    return service.crowd_shape
 
 
-def _alike(members: "list[tuple[RespSession, bytes]]", at: int, shape: Shape) -> "list[tuple[RespSession, bytes]]":
-    """The members from a place on, as far as they seem to have sent whole requests of this shape and can be served at
-    once."""
-    first, head, size = members[at][0], shape.head, shape.size
-    end = at
-    most = _REQUESTS_MAX * size
-    while end < len(members) and most > 0:
-        session, data = members[end]
-        if len(data) % size or not data.startswith(head) or not session.is_free(first):
-            break
-        end += 1
-        most -= len(data)
-    return members[at:end]
-
-
-def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape, handler: "AlikeHandler") -> bool:
+def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape) -> bool:
     """Executes the requests and hands out the replies; False if nothing was done."""
-    last_words = shape.last_words(b"".join([data for _, data in crowd]))
+    requests = b"".join([data for _, data in crowd])
+    last_words = shape.last_words(requests)
     first = crowd[0][0]
-    counts = [len(data) // shape.size for _, data in crowd]
-    replies = handler(first, shape.words, last_words, counts) if last_words is not None else None
-    if last_words is None or replies is None:
-        return False
     service = first.service
+    command = service.commands[shape.words[0]]
+    if last_words is None or command.alike is None:
+        return False
+    is_one_each = len(last_words) == len(crowd)
+    counts = [1] * len(crowd) if is_one_each else [len(data) // shape.size for _, data in crowd]
+    replies = command.alike(first, shape.words, last_words, counts)
+    if replies is None:
+        return False
     service.commands_processed += len(last_words)
-    command, now_ms = service.commands[shape.words[0]], service.core.stage.now_ms
-    for (session, _), reply in zip(crowd, replies, strict=True):
+    now_ms = service.core.stage.now_ms
+    peers: list[Peer] = []
+    for session, _ in crowd:
         session.last_ms = now_ms
         session.last_command = command
-        session.peer.send(reply)
+        peers.append(session.peer)
+    first.peer.send_each(peers, replies)
     return True

@@ -51,19 +51,26 @@ def numbered(head: bytes, first: int, count: int) -> bytes:
     """So many replies one after the other: each is the head and a number, and the numbers count up from the first."""
     if count == 1:
         return b"%b%d\r\n" % (head, first)
-    parts: list[bytes] = []
+    return b"".join([start + start.join(rests) for start, rests in _thousands(head, first, count)])
+
+
+def _thousands(head: bytes, first: int, count: int) -> list[tuple[bytes, tuple[bytes, ...]]]:
+    """How the replies of `numbered` begin and end: a thousand of them at a time differ in ready-made parts only."""
+    found = []
     end = first + count
-    while first < end:  # a thousand of them at a time differ in ready-made parts only
+    while first < end:
         thousands, at = divmod(first, 1000)
         stop = min(at + end - first, 1000)
         start = b"%b%d" % (head, thousands) if thousands else head
-        parts += (start, start.join((REST if thousands else _UNITS)[at:stop]))
+        found.append((start, (REST if thousands else _UNITS)[at:stop]))
         first += stop - at
-    return b"".join(parts)
+    return found
 
 
 def shares(head: bytes, first: int, counts: Sequence[int]) -> list[bytes]:
     """As `numbered`, for several clients with so many replies each."""
+    if max(counts) == 1:
+        return [start + rest for start, rests in _thousands(head, first, len(counts)) for rest in rests]
     found = []
     for count in counts:
         found.append(numbered(head, first, count))
@@ -78,6 +85,15 @@ def bulk_run(values: Sequence[bytes]) -> bytes:
         return b"".join(map(bulk, values))
     header = b"$%d\r\n" % length
     return b"".join((header, (b"\r\n" + header).join(values), b"\r\n"))
+
+
+def bulk_each(values: Sequence[bytes]) -> list[bytes]:
+    """Bulk strings one by one."""
+    lengths = set(map(len, values))
+    if len(lengths) != 1:
+        return list(map(bulk, values))
+    header = b"$%d\r\n" % lengths.pop()
+    return [header + value + b"\r\n" for value in values]
 
 
 def text(value: str) -> bytes:

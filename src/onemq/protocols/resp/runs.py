@@ -47,6 +47,8 @@ def _pop(
         values = core.keys.lists.pop(keys[0], left, count)
     except WrongType:
         return None
+    if len(values) == count == len(counts):  # one for each client, as a rule
+        return replies.bulk_each(values)
     null, found, at = session.replies.null, [], 0
     for count in counts:
         own = values[at : at + count]

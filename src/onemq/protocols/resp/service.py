@@ -10,6 +10,7 @@ from onemq.protocols.resp.blocked import Blocked
 from onemq.protocols.resp.chance import Chance
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
+from onemq.protocols.resp.crowd import Shape
 from onemq.protocols.resp.modes import Modes
 from onemq.protocols.resp.mq.members import Members
 from onemq.protocols.resp.pause import Pause
@@ -71,6 +72,8 @@ class RespService:
         self.sessions: dict[int, RespSession] = {}
         self.sessions_ever = self.sessions_before = 0
         self.commands_processed = 0
+        self.crowd_shape: Shape | None = None
+        """Of the last requests that many clients sent alike: the next ones are like them as a rule."""
         self.afterwards: dict[Callable[[], None], None] = {}
         """What is to be done after the running command, or after the whole transaction that it is part of."""
 

@@ -11,7 +11,7 @@ While it queues a transaction, only listens or is paused it works with another c
 
 import logging
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
@@ -19,7 +19,7 @@ from onemq.limits import RESP_PARKED_BYTES_MAX
 from onemq.protocols import Peer, ReceiveAlike
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
-from onemq.protocols.resp.crowd import receive_alike
+from onemq.protocols.resp.crowd import Shape, receive_alike
 from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
 from onemq.protocols.resp.runs import last_words
 from onemq.protocols.resp.transactions import Transaction, WatchedKeys, aborted, leave
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _BURST_BYTES = 64 * 1024
 """After this much output a session hands it over and looks whether the peer keeps up."""
+_CROWD_REQUESTS_MAX = 1024
+"""About so many of many clients are executed at once: with more, nothing is gained any more, and what they bring may be
+too much."""
 _RUN_MIN = 8
 """From so many requests on it is worth while to look whether they are alike."""
 _HTTP_WORDS = (b"post", b"host:")
@@ -47,6 +50,7 @@ class RespSession:
     __slots__ = (
         "_commands",
         "_decoder",
+        "_has_more",
         "_holding",
         "_interrupted",
         "_output",
@@ -114,6 +118,7 @@ class RespSession:
         self._commands = service.modes.table(self)
         self._decoder = RequestDecoder()
         self._todo = _NOTHING  # decoded, not executed yet
+        self._has_more = False  # of what was received, decoded or not
         self._output: list[bytes] = []
         self._output_bytes = 0
         self._running = False
@@ -133,19 +138,35 @@ class RespSession:
                 self._run(data, requests)
             return
         self._decoder.feed(data)
+        self._has_more = True
         if not self._holding and self._decoder.buffered_bytes > RESP_PARKED_BYTES_MAX:
             self._holding = True
             self.peer.hold()
 
-    def is_free(self, like: "RespSession") -> bool:
-        """Whether it executes requests at once, and answers them as the other session does. None runs."""
-        return (
-            self._commands is like.service.commands
-            and self.replies is like.replies
-            and not (self._waiting or self.skipped_replies or self.peer.congested)
-            and self._todo is _NOTHING
-            and self._decoder.is_empty
-        )
+    @staticmethod
+    def alike(members: "list[tuple[RespSession, bytes]]", at: int, shape: Shape) -> "list[tuple[RespSession, bytes]]":
+        """The members from a place on that seem to have sent whole requests of this shape, execute them at once, and
+        answer them alike. None runs."""
+        first, head, size = members[at][0], shape.head, shape.size
+        commands, replies = first.service.commands, first.replies
+        end = at
+        most = _CROWD_REQUESTS_MAX * size
+        for session, data in islice(members, at, None):
+            if (
+                len(data) % size
+                or most <= 0
+                or not data.startswith(head)
+                or session._commands is not commands
+                or session.replies is not replies
+                or session._waiting
+                or session._has_more
+                or session.skipped_replies
+                or session.peer.congested
+            ):
+                break
+            end += 1
+            most -= len(data)
+        return members[at:end]
 
     def resume(self) -> None:
         self._run()
@@ -245,6 +266,7 @@ class RespSession:
             self._stop()
         finally:
             self._running = False
+            self._has_more = self._todo is not _NOTHING or not self._decoder.is_empty
         self._hand_over()
         if self.ended:
             self.peer.close()

@@ -8,6 +8,7 @@ import hiredis
 from onemq.core.core import Core
 from onemq.limits import ConnectionLimits
 from onemq.log.memory import MemoryLog
+from onemq.protocols import Peer
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
 from onemq.protocols.resp.service import RespService, ServerFacts
@@ -28,6 +29,10 @@ class FakePeer:
     def send(self, data: bytes) -> None:
         assert not self.closed
         self.sent.append(data)
+
+    def send_each(self, peers: list[Peer], outputs: list[bytes]) -> None:
+        for peer, data in zip(peers, outputs, strict=True):
+            peer.send(data)
 
     def close(self) -> None:
         self.closed = True
