@@ -77,7 +77,6 @@ class Connection:
         "_output",
         "_reading",
         "_receive_alike",
-        "_session",
         "_transport",
         "_turns",
         "_write_paused",
@@ -85,12 +84,13 @@ class Connection:
         "congested",
         "limits",
         "local_address",
+        "session",
     )
 
-    __deletable__ = ("_session",)
+    __deletable__ = ("session",)
 
     _transport: asyncio.Transport
-    _session: Session
+    session: Session
 
     def __init__(
         self, factory: SessionFactory, turns: Turns, connections: Connections, limits: ConnectionLimits
@@ -119,8 +119,8 @@ class Connection:
         self.local_address = format_address(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=self.limits.output_pause_bytes)
         self._turns.begin()
-        self._session = self._factory(self)
-        self._receive_alike = self._session.receive_alike
+        self.session = self._factory(self)
+        self._receive_alike = self.session.receive_alike
         if self._connections.full:
             self.fail(TooManyConnections("max number of clients reached"))
         else:
@@ -130,7 +130,7 @@ class Connection:
         if self._closing:
             return
         if self._receive_alike is not None and len(data) <= _GATHERED_BYTES_MAX:
-            self._turns.gather(self, self._session, data)
+            self._turns.gather(self, data)
         else:
             self._turns.begin(len(data))
             self.take(data)
@@ -159,8 +159,8 @@ class Connection:
             self._outgoing.clear()
         self._connections.remove(self)
         self._turns.begin()
-        self._call(self._session.lost)
-        del self._session  # each knows the other: neither waits for the garbage collector
+        self._call(self.session.lost)
+        del self.session  # each knows the other: neither waits for the garbage collector
 
     # What the session calls.
 
@@ -183,11 +183,13 @@ class Connection:
     def send_each(self, peers: list[Peer], outputs: list[bytes]) -> None:
         complete = self._turns.complete_outputs()
         for connection, data in zip(cast(list[Connection], peers), outputs, strict=True):
-            if connection._held_bytes or connection._output or connection._closing or connection._write_paused:
-                connection.send(data)
-            elif data:
-                connection._held_bytes = len(data)
+            is_quiet = not (connection._held_bytes or connection._output or connection._closing)
+            size = len(data)
+            if is_quiet and not connection._write_paused and 0 < size <= connection.limits.output_pause_bytes:
+                connection._held_bytes = size
                 complete.append((connection, data))
+            else:
+                connection.send(data)
 
     def close(self) -> None:
         if not self._closing:
@@ -215,7 +217,7 @@ class Connection:
         if self._closing:
             return
         try:
-            self._session.receive(data)
+            self.session.receive(data)
         except Exception:
             self._end_after_bug()
 
@@ -255,7 +257,7 @@ class Connection:
         self._drop_output()
         self._held_bytes = 0  # what earlier turns held was dropped with them
         if not self._transport.is_closing():
-            self._send_in_order(self._session.refusal(error))
+            self._send_in_order(self.session.refusal(error))
             self._close_when_sent()
 
     # What the server calls.
@@ -320,7 +322,7 @@ class Connection:
     def _resume(self) -> None:
         if not self._closing:
             self._turns.begin()
-            self._call(self._session.resume)
+            self._call(self.session.resume)
             self._update_reading()  # now: what was read before is worked off, or the peer is congested again
 
     def _cut_off_if_over_limit(self) -> None:
@@ -363,7 +365,7 @@ class Connection:
     def _end_after_bug(self) -> None:
         """One connection's mistake, or ours on its behalf, must not end the others."""
         _logger.exception("%s: a command failed in an unforeseen way; the connection is closed", self.address)
-        self.send(self._session.refusal(OneMQError("internal error, the server's log has the details")))
+        self.send(self.session.refusal(OneMQError("internal error, the server's log has the details")))
         self.close()
 
 

@@ -25,7 +25,7 @@ from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
 from onemq.log.stretch import Stretch
 from onemq.net.lingering import Lingering
-from onemq.protocols import Arrived, Session
+from onemq.protocols import Arrived, Peer
 
 _logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.002
@@ -72,7 +72,7 @@ class Outlet(Protocol):
         """The output must not leave; the peer is told why, and the connection ends."""
 
 
-class Inlet(Outlet, Protocol):
+class Inlet(Outlet, Peer, Protocol):
     """What a turn needs of a connection whose requests are gathered."""
 
     def take_alike(self, arrived: Arrived, at: int) -> int:
@@ -121,9 +121,7 @@ class Turns:
         self._active = False  # somebody asked for something: more than the timer's look at the clock
         self._end_is_scheduled = False
         self._received_bytes = 0
-        self._arrived: Arrived = []
-        self._inlets: list[Inlet] = []
-        """Those by which it has arrived."""
+        self._arrived: list[tuple[Inlet, bytes]] = []
         self._arrived_bytes = 0
         self._complete: list[tuple[Outlet, Output]] = []
         """Outputs that need not be collected."""
@@ -141,7 +139,7 @@ class Turns:
 
     def begin(self, received_bytes: int = 0) -> None:
         """Begins a turn unless one runs. To be called before anything that may change the core."""
-        if self._inlets:
+        if self._arrived:
             self._work_off()
         self._received_bytes += received_bytes
         if self._begun and self._active and self._received_bytes <= TURN_BYTES_MAX:
@@ -153,10 +151,9 @@ class Turns:
         if not self._begun:
             self._begin()
 
-    def gather(self, inlet: Inlet, session: Session, data: bytes) -> None:
+    def gather(self, inlet: Inlet, data: bytes) -> None:
         """Keeps what a connection received, until the end of this iteration or until something else happens."""
-        self._arrived.append((session, data))
-        self._inlets.append(inlet)
+        self._arrived.append((inlet, data))
         self._arrived_bytes += len(data)
         if self._arrived_bytes > TURN_BYTES_MAX:
             self._work_off()
@@ -195,7 +192,7 @@ class Turns:
     async def catch_up(self) -> None:
         """The clock has jumped: does everything that is due by now, and waits until all of it has left."""
         while True:
-            if self._inlets:
+            if self._arrived:
                 self._work_off()
             if self._begun:
                 self._end()
@@ -209,7 +206,7 @@ class Turns:
         return self._end_is_scheduled
 
     def _is_busy(self) -> bool:
-        return bool(self._inlets or self._begun or self._complete or self._touched or self._unfinished)
+        return bool(self._arrived or self._begun or self._complete or self._touched or self._unfinished)
 
     # A turn runs.
 
@@ -237,23 +234,24 @@ class Turns:
 
     def _work_off(self) -> None:
         """Executes what was gathered."""
-        arrived, inlets, received_bytes = self._arrived, self._inlets, self._arrived_bytes
-        self._arrived, self._inlets, self._arrived_bytes = [], [], 0
+        arrived, received_bytes = self._arrived, self._arrived_bytes
+        self._arrived, self._arrived_bytes = [], 0
         self.begin(received_bytes)
         at = single_to = 0
         try:
-            while at < len(inlets):
-                count = inlets[at].take_alike(arrived, at) if single_to <= at < len(inlets) - 1 else 0
+            while at < len(arrived):
+                inlet, data = arrived[at]
+                count = inlet.take_alike(arrived, at) if single_to <= at < len(arrived) - 1 else 0
                 if count > 0:
                     at += count
                     continue
                 if count < 0:
                     single_to = at - count
-                inlets[at].take(arrived[at][1])
+                inlet.take(data)
                 at += 1
         except Exception:
             self._note_bug("requests that are alike")
-            self._touched += inlets[at:]
+            self._touched += [inlet for inlet, _ in arrived[at:]]
 
     def _schedule_end(self) -> None:
         if not self._end_is_scheduled:
@@ -261,9 +259,9 @@ class Turns:
             self._loop.call_soon(self._end_of_iteration)
 
     def _end_of_iteration(self) -> None:
-        is_alone = len(self._inlets) == 1
+        is_alone = len(self._arrived) == 1
         try:
-            if self._inlets:
+            if self._arrived:
                 self._work_off()
         finally:
             self._end_is_scheduled = False
@@ -373,7 +371,7 @@ class Turns:
 
     def _wake(self) -> None:
         self._timer = None
-        if self._begun or self._inlets:
+        if self._begun or self._arrived:
             return
         is_early = self._look_time - self._loop.time() > _LOOK_SECONDS / 10
         if is_early and (self._due_ms is None or self._due_ms > self._clock_ms()):

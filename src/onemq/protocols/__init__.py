@@ -7,7 +7,7 @@ A protocol is a folder with `codec.py`, `session.py` and its handlers. It import
 nor socket, and knows no other protocol. `net/` owns sockets, limits, flow control and shutdown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from onemq import native
@@ -34,6 +34,10 @@ class Peer(Protocol):
 
     limits: ConnectionLimits
     """What it may hold of our memory. A session may set its own."""
+
+    @property
+    def session(self) -> "Session":
+        """Its session."""
 
     @property
     def congested(self) -> bool:
@@ -77,8 +81,8 @@ class Session(Protocol):
         """The protocol's form of an error after which the connection ends."""
 
 
-Arrived = list[tuple[Session, bytes]]
-"""What sessions received, in that order."""
+Arrived = Sequence[tuple[Peer, bytes]]
+"""What came from peers, in that order."""
 
 ReceiveAlike = Callable[[Arrived, int], int]
 """Executes what has arrived from a place on as long as it is alike. Returns how many that were; 0 if the session at the

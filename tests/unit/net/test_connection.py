@@ -316,6 +316,75 @@ async def test_a_connection_that_fails_closes_when_the_rest_has_left() -> None:
     assert connection._held_bytes == 0
 
 
+class TestSendingToEach:
+    """`send_each` is as `send` of each."""
+
+    @scenario
+    async def test_each_gets_its_own(self) -> None:
+        world = World()
+        made = [world.connect() for _ in range(3)]
+        peers = [connection for connection, _, _ in made]
+        peers[0].send_each([*peers], [b"a", b"", b"c"])
+        assert [transport.written for _, transport, _ in made] == [[], [], []]
+        await world.turn()
+        assert [transport.written for _, transport, _ in made] == [[b"a"], [], [b"c"]]
+        assert [connection._held_bytes for connection in peers] == [0, 0, 0]
+
+    @scenario
+    async def test_what_was_sent_before_and_after_keeps_its_place(self) -> None:
+        world = World()
+        connection, transport, session = world.connect()
+        other, second, _ = world.connect()
+        session.peer.send(b"1")
+        other.send_each([other, connection], [b"x", b"2"])
+        session.peer.send(b"3")
+        other.send(b"y")
+        other.send_each([other], [b"z"])
+        await world.turn()
+        assert b"".join(transport.written) == b"123"
+        assert b"".join(second.written) == b"xyz"
+
+    @scenario
+    async def test_turns_that_are_not_durable_yet_come_first(self) -> None:
+        world = World(instant=False)
+        connection, transport, _ = world.connect()
+        for data in (b"1", b"2", b"3"):
+            connection.send_each([connection], [data])
+            await world.turn()
+        assert (transport.written, connection._held_bytes) == ([], 3)
+        world.durable()
+        assert (transport.written, connection._held_bytes) == ([b"1", b"2", b"3"], 0)
+
+    @scenario
+    async def test_one_that_closes_gets_no_more_and_one_that_does_not_read_is_congested(self) -> None:
+        world = World()
+        closed, closed_transport, _ = world.connect()
+        paused, _, _ = world.connect()
+        flooded, _, _ = world.connect()
+        closed.close()
+        paused.pause_writing()
+        paused.congested = False  # as if it had been told a moment later
+        paused.send_each([closed, paused, flooded], [b"a", b"b", bytes(LIMITS.output_pause_bytes + 1)])
+        assert (closed.congested, paused.congested, flooded.congested) == (False, True, True)
+        await world.turn()
+        assert closed_transport.written == []
+
+    @scenario
+    async def test_a_turn_that_is_not_stored_ends_them(self) -> None:
+        world = World(instant=False)
+        made = [world.connect() for _ in range(2)]
+        peers = [connection for connection, _, _ in made]
+        peers[0].send_each([*peers], [b"a", b"b"])
+        await world.turn()
+        peers[0].send_each([*peers], [b"c", b"d"])  # in a later turn, which has not ended
+        world.core.flushes[0](ReadOnly("the disk is full"))
+        await world.turn()
+        for connection, transport, _ in made:
+            assert transport.closing
+            assert not any(each in (b"a", b"b", b"c", b"d") for each in transport.written)
+            assert connection._held_bytes == 0
+
+
 class TestGathering:
     """Small requests of sessions that can execute them together."""
 
@@ -335,8 +404,8 @@ class TestGathering:
             if alike[0][1] == b"?":
                 return -len(alike)
             self.served.append([data for _, data in alike])
-            for session, data in alike:
-                session.peer.send(b"together:" + data)  # type: ignore[attr-defined]
+            peers = [peer for peer, _ in alike]
+            peers[0].send_each(peers, [b"together:" + data for _, data in alike])
             return len(alike)
 
         made = [world.connect() for _ in range(count)]

@@ -89,7 +89,7 @@ class Inlet(FakeOutlet):
         self.send(data)
 
     def ask(self, data: bytes) -> None:
-        self._turns.gather(self, None, data)  # type: ignore[arg-type]
+        self._turns.gather(self, data)  # type: ignore[arg-type]
 
 
 def test_turns_linger_after_one_small_request_and_not_after_several() -> None:

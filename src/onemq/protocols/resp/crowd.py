@@ -12,7 +12,7 @@ from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
-from onemq.protocols import Arrived, Peer
+from onemq.protocols import Arrived
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.service import RespService
@@ -76,17 +76,17 @@ def shape_of(data: bytes) -> Shape | None:
 
 def receive_alike(arrived: Arrived, at: int) -> int:
     """See `ReceiveAlike`."""
-    members = cast("list[tuple[RespSession, bytes]]", arrived)
-    session, data = members[at]
-    if members[at + 1][1][:_LIKENESS_BYTES] != data[:_LIKENESS_BYTES]:
+    peer, data = arrived[at]
+    if arrived[at + 1][1][:_LIKENESS_BYTES] != data[:_LIKENESS_BYTES]:
         return 0
+    session = cast("RespSession", peer.session)
     shape = _shape(session.service, data)
     if shape is None:
         return 0
-    crowd = session.alike(members, at, shape)
-    if len(crowd) < 2:
+    count = session.count_alike(arrived, at, shape)
+    if count < 2:
         return 0
-    return len(crowd) if _execute(crowd, shape) else -len(crowd)
+    return count if _execute(session, arrived[at : at + count], shape) else -count
 
 
 def _shape(service: "RespService", data: bytes) -> Shape | None:
@@ -102,11 +102,10 @@ def _shape(service: "RespService", data: bytes) -> Shape | None:
     return service.crowd_shape
 
 
-def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape) -> bool:
+def _execute(first: "RespSession", crowd: Arrived, shape: Shape) -> bool:
     """Executes the requests and hands out the replies; False if nothing was done."""
     requests = b"".join([data for _, data in crowd])
     last_words = shape.last_words(requests)
-    first = crowd[0][0]
     service = first.service
     command = service.commands[shape.words[0]]
     if last_words is None or command.alike is None:
@@ -118,10 +117,9 @@ def _execute(crowd: "list[tuple[RespSession, bytes]]", shape: Shape) -> bool:
         return False
     service.commands_processed += len(last_words)
     now_ms = service.core.stage.now_ms
-    peers: list[Peer] = []
-    for session, _ in crowd:
+    peers = [peer for peer, _ in crowd]
+    for session in cast("list[RespSession]", [peer.session for peer in peers]):
         session.last_ms = now_ms
         session.last_command = command
-        peers.append(session.peer)
     first.peer.send_each(peers, replies)
     return True

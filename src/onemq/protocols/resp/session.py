@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
 from onemq.limits import RESP_PARKED_BYTES_MAX
-from onemq.protocols import Peer, ReceiveAlike
+from onemq.protocols import Arrived, Peer, ReceiveAlike
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
 from onemq.protocols.resp.crowd import Shape, receive_alike
@@ -143,15 +143,13 @@ class RespSession:
             self._holding = True
             self.peer.hold()
 
-    @staticmethod
-    def alike(members: "list[tuple[RespSession, bytes]]", at: int, shape: Shape) -> "list[tuple[RespSession, bytes]]":
-        """The members from a place on that seem to have sent whole requests of this shape, execute them at once, and
-        answer them alike. None runs."""
-        first, head, size = members[at][0], shape.head, shape.size
-        commands, replies = first.service.commands, first.replies
-        end = at
-        most = _CROWD_REQUESTS_MAX * size
-        for session, data in islice(members, at, None):
+    def count_alike(self, arrived: Arrived, at: int, shape: Shape) -> int:
+        """How many peers from a place on, of which this is the first one's session, seem to have sent whole requests of
+        this shape, which their sessions execute at once and answer alike. None runs."""
+        head, size, commands, replies = shape.head, shape.size, self.service.commands, self.replies
+        count, most = 0, _CROWD_REQUESTS_MAX * size
+        for peer, data in islice(arrived, at, None):
+            session: RespSession = peer.session  # type: ignore[assignment]
             if (
                 len(data) % size
                 or most <= 0
@@ -161,12 +159,12 @@ class RespSession:
                 or session._waiting
                 or session._has_more
                 or session.skipped_replies
-                or session.peer.congested
+                or peer.congested
             ):
                 break
-            end += 1
+            count += 1
             most -= len(data)
-        return members[at:end]
+        return count
 
     def resume(self) -> None:
         self._run()

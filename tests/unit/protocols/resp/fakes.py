@@ -25,6 +25,7 @@ class FakePeer:
     sent: list[bytes] = field(default_factory=list)
     closed: bool = False
     held: bool = False
+    session: Any = None
 
     def send(self, data: bytes) -> None:
         assert not self.closed
@@ -78,7 +79,7 @@ class Client:
     def __init__(self, service: RespService | None = None, address: str = "10.0.0.1:5000") -> None:
         self.service = service or make_service()
         self.peer = FakePeer(address)
-        self.session = self.service.connect(self.peer)
+        self.session = self.peer.session = self.service.connect(self.peer)
 
     def raw(self, data: bytes) -> bytes:
         """What comes back for these bytes."""

@@ -29,13 +29,13 @@ class World:
 
     def together(self, *data: bytes) -> int:
         """What the first clients sent. Returns how many were served together."""
-        arrived: Arrived = [(client.session, each) for client, each in zip(self.clients, data, strict=False)]
+        arrived: Arrived = [(client.peer, each) for client, each in zip(self.clients, data, strict=False)]
         at = together = 0
         while at < len(arrived):
             count = receive_alike(arrived, at) if at + 1 < len(arrived) else 0
             single = max(-count, 1) if count <= 0 else 0
-            for session, each in arrived[at : at + single]:
-                session.receive(each)
+            for peer, each in arrived[at : at + single]:
+                peer.session.receive(each)
             together += max(count, 0)
             at += single or count
         return together
@@ -168,7 +168,7 @@ class TestWhatKeepsThemApart:
         if words[0] == "LPUSH":
             world.clients[-1].call("BLPOP", "elsewhere", "0")  # each push must be looked at
         data = [encode(*words) if words[0] == "LPUSH" else encode(words[0], f"key{number}") for number in range(5)]
-        arrived: Arrived = [(client.session, each) for client, each in zip(world.clients, data, strict=False)]
+        arrived: Arrived = [(client.peer, each) for client, each in zip(world.clients, data, strict=False)]
         assert receive_alike(arrived, 0) == -5
 
     @pytest.mark.parametrize("name", ["GET", "RPOP"])

@@ -18,7 +18,7 @@ from onemq.protocols.resp import replies
 from onemq.protocols.resp.streams.arguments import group_of
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import fields_reply, id_reply
-from onemq.protocols.resp.streams.ids import parse_id
+from onemq.protocols.resp.streams.ids import DIGITS_MAX, numbers_of_one_time, parse_id
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 ALL = 1 << 30
 _NAMES_MAX = 100_000
 """More entries than this with ids of their own are looked up when they are acknowledged."""
-_DIGITS_MAX = 20
-"""Of a number in an id."""
 _LATEST = b"\xff"
 """After every time as text."""
 _ZERO, _ONE = replies.integer(0), replies.integer(1)
@@ -253,60 +251,51 @@ def acknowledge_many(
     if known is None:
         return None
     core.groups.acknowledge_known(group, 0, known)
-    return [_ONE * count for count in counts]
+    return [_ONE] * len(counts) if len(ids) == len(counts) else [_ONE * count for count in counts]
 
 
 def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> Sequence[int] | None:
     """The offsets of pending entries whose ids are made of time and offset, ascending; None if that is not known of
     all of them, or one comes twice."""
-    row = _row(cursor, words)
-    if row is not None:
-        return row
+    same = numbers_of_one_time(words)
+    known = _offsets_of_one_time(cursor, *same) if same is not None else None
+    if known is not None:
+        return known
     parts = b"-".join(words).split(b"-")
     numbers = parts[1::2]
-    if len(parts) != 2 * len(words) or not b"".join(numbers).isdigit() or max(map(len, numbers)) > _DIGITS_MAX:
+    if len(parts) != 2 * len(words) or not b"".join(numbers).isdigit() or max(map(len, numbers)) > DIGITS_MAX:
         return None
     offsets = list(map(int, numbers)) if all(numbers) else []
-    deliveries = set(map(cursor.unacknowledged.get, offsets))
-    if len(deliveries) == 1 and len(set(offsets)) == len(words):
-        delivery = deliveries.pop()
-        times = delivery.times if delivery is not None else None
-        if times is not None:
-            at = bisect_right(times, (min(offsets), _LATEST)) - 1
-            if at == bisect_right(times, (max(offsets), _LATEST)) - 1:
-                known = parts[::2].count(times[at][1]) == len(words)
-            else:
-                known = parts[::2] == [times[bisect_right(times, (each, _LATEST)) - 1][1] for each in offsets]
-            return sorted(offsets) if known else None
+    times = _times_of(cursor, offsets)
+    if times is not None and len(set(offsets)) == len(words):
+        is_known = parts[::2] == [times[bisect_right(times, (each, _LATEST)) - 1][1] for each in offsets]
+        return sorted(offsets) if is_known else None
     found = {offset for word in words if (offset := _plain_offset(cursor, word)) is not None}
     return sorted(found) if len(found) == len(words) else None
 
 
-def _row(cursor: Cursor, words: Sequence[bytes]) -> range | None:
-    """The same where ids of one time count up, which those do that were handed out together. They are not taken apart:
-    what they must be then is put together and compared."""
-    ms, _, number = words[0].partition(b"-")
-    if not number.isdigit() or len(number) > _DIGITS_MAX:
+def _offsets_of_one_time(cursor: Cursor, ms: bytes, numbers: Sequence[int]) -> Sequence[int] | None:
+    """The same where the ids have one time, and were handed out together."""
+    times = _times_of(cursor, numbers)
+    offsets = numbers if isinstance(numbers, range) else sorted(numbers)
+    if times is None or (offsets is not numbers and len(set(offsets)) != len(offsets)):
         return None
-    offsets = range(int(number), int(number) + len(words))
-    if words[-1] != b"%b-%d" % (ms, offsets[-1]):
-        return None
-    if b"\r\n".join(words) + b"\r\n" != replies.numbered(ms + b"-", offsets[0], len(words)):
-        return None
-    deliveries = set(map(cursor.unacknowledged.get, offsets))
-    delivery = deliveries.pop()
-    if deliveries or delivery is None or delivery.times is None:
-        return None
-    times = delivery.times
     at = bisect_right(times, (offsets[0], _LATEST)) - 1
     is_one_time = at == bisect_right(times, (offsets[-1], _LATEST)) - 1
     return offsets if is_one_time and times[at][1] == ms else None
 
 
+def _times_of(cursor: Cursor, offsets: Sequence[int]) -> list[tuple[int, bytes]] | None:
+    """The times of pending entries, if they were handed out together."""
+    deliveries = set(map(cursor.unacknowledged.get, offsets))
+    delivery = deliveries.pop() if deliveries else None
+    return delivery.times if delivery is not None and not deliveries else None
+
+
 def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
     """The offset of a pending entry whose id is made of time and offset, if that is known."""
     ms, _, number = word.partition(b"-")
-    if not number.isdigit() or len(number) > _DIGITS_MAX:
+    if not number.isdigit() or len(number) > DIGITS_MAX:
         return None
     offset = int(number)
     delivery = cursor.unacknowledged.get(offset)

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_text
 from onemq.protocols.resp.errors import CommandError
-from onemq.protocols.resp.streams.ids import parse_any_id, parse_end, parse_id, parse_partial_id, parse_start
+from onemq.protocols.resp.streams.ids import (
+    numbers_of_one_time,
+    parse_any_id,
+    parse_end,
+    parse_id,
+    parse_partial_id,
+    parse_start,
+)  # fmt: skip
 
 FIVE = 5 << NUMBER_BITS
 
@@ -77,3 +84,31 @@ def test_an_id_whose_number_is_left_open() -> None:
         assert parse_partial_id(text) is None
     with pytest.raises(CommandError, match="Invalid stream ID"):
         parse_partial_id(b"18446744073709551616-*")
+
+
+class TestNumbersOfOneTime:
+    @given(st.integers(0, NUMBER_MAX), st.lists(st.integers(0, NUMBER_MAX), min_size=1))
+    def test_numbers_in_any_order(self, ms: int, numbers: list[int]) -> None:
+        found = numbers_of_one_time([b"%d-%d" % (ms, number) for number in numbers])
+        assert found is not None
+        assert (found[0], list(found[1])) == (b"%d" % ms, numbers)
+
+    @pytest.mark.parametrize("count", [1, 2, 3, 1000])
+    def test_those_that_count_up_are_a_range(self, count: int) -> None:
+        assert numbers_of_one_time([b"5-%d" % number for number in range(998, 998 + count)]) == (
+            b"5", range(998, 998 + count)
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "ids",
+        [
+            [b"5-1", b"6-2"], [b"5-1", b"15-2"], [b"5-15-2", b"3"], [b"5-1", b"5-5-2"], [b"5-1", b"5"], [b"5", b"5-1"],
+            [b"5-1", b"5-"], [b"5-", b"5-1"], [b"5-1", b"5-01"], [b"5-1", b"5- 3"], [b"5-1", b"5-+2"], [b"", b""],
+            [b"5-1,5-2"], [b"5-1,5-2", b"5-3"], [b"5-3", b"5-1,5-2"], [b"5-1", b"5-2.0"], [b"5-1", b"5-1e3"],
+            [b"5-1", b"5-2,3"], [b"5-1", b""], [b"-", b"-"], [b"5-%d" % 10**30], [b"5-1\n", b"5-2\n"],
+            [b"5-1", b"5-" + b"9" * 5000],
+        ],
+    )  # fmt: skip
+    def test_what_is_not_written_plainly_or_has_several(self, ids: list[bytes]) -> None:
+        found = numbers_of_one_time(ids)
+        assert found is None or [b"%b-%d" % (found[0], number) for number in found[1]] == ids
