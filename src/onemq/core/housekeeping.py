@@ -97,7 +97,7 @@ class Housekeeping:
                 f"the disk is {used:.0%} full, over the watermark of {self._disk_watermark:.0%}: messages are refused "
                 "until there is room; delete topics, shorten their retention or add space"
             )
-            self._make_room(now_ms)
+            self._next_ms.pop(self._make_room, None)  # it is due now, in its place
 
     def _make_room(self, now_ms: int) -> None:
         purge_now = self._purge_hour is None or now_ms // HOUR_MS % 24 == self._purge_hour

@@ -4,7 +4,8 @@
     other events    ... commands run against the core, connections collect their output ...
     end of iteration: what was gathered is executed, core.settle, core.flush(done) ── done ──> the turn's output leaves
 
-Small requests are gathered until the end of the iteration, because those that are alike cost much less together.
+Small requests are gathered until the end of the iteration, because those that are alike cost much less together. Where
+many have come, one or two more iterations are waited for: who asks meanwhile comes along.
 
 Output leaves strictly in the order of turns, also when a turn has written nothing: what a client
 reads in a reply is durable, and so is everything the reply may have seen.
@@ -34,6 +35,12 @@ loops count in whole ones, so it could not be told then whether that was the las
 _TICK_REST_MS = 5
 """Turns that follow each other faster do not all look for what is due, unless the last look said so: only what one of
 them has scheduled for the very next milliseconds may be so much later."""
+
+
+_CROWD_MIN = 8
+_LOOKS_MAX = 2
+"""If so many connections have asked for something, the sockets are looked at again, at most so often, for those that
+have asked meanwhile: the more come together, the less each costs, and they have waited less long in the end."""
 
 
 Output = bytes | list[bytes | Stretch]
@@ -123,6 +130,7 @@ class Turns:
         self._received_bytes = 0
         self._arrived: list[tuple[Inlet, bytes]] = []
         self._arrived_bytes = 0
+        self._seen = self._looks = 0  # how many had arrived at the last look for more, and how many looks there were
         self._complete: list[tuple[Outlet, Output]] = []
         """Outputs that need not be collected."""
         self._touched: list[Outlet] = []
@@ -259,7 +267,14 @@ class Turns:
             self._loop.call_soon(self._end_of_iteration)
 
     def _end_of_iteration(self) -> None:
-        is_alone = len(self._arrived) == 1
+        count = len(self._arrived)
+        if count >= _CROWD_MIN and count > self._seen and self._looks < _LOOKS_MAX:
+            self._seen = count
+            self._looks += 1
+            self._loop.call_soon(self._end_of_iteration)
+            return
+        self._seen = self._looks = 0
+        is_alone = count == 1
         try:
             if self._arrived:
                 self._work_off()

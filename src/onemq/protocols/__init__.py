@@ -66,7 +66,7 @@ class Session(Protocol):
     @property
     def receive_alike(self) -> "ReceiveAlike | None":
         """What executes small requests of many sessions at once, if the protocol has such a way: what they receive
-        is then gathered until the end of the loop's iteration."""
+        is then gathered for an iteration of the loop, or a few."""
 
     def receive(self, data: bytes) -> None:
         """Takes what the peer sent: any part of a frame, or many frames."""

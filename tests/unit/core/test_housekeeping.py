@@ -207,6 +207,27 @@ def test_one_old_message_does_not_keep_a_queue_from_giving_the_disk_back(broker:
     assert broker.bodies(group) == [b"next"]
 
 
+@pytest.mark.parametrize("is_full", [False, True])
+def test_cleaning_rests_on_nothing_that_is_not_stored_yet(is_full: bool) -> None:
+    """Retention and cleaning are due in one turn, which is lost: what retention let go must still be in the files."""
+    broker = simulated()
+    broker.topic(kind="queue", segment_bytes=1 << 20, retention_ms=HOUR_MS)
+    group = broker.group()
+    for _ in range(15):
+        broker.send(*[KILOBYTE] * 200)
+        handed = broker.receive(group, most=200)
+        broker.acknowledge(group, *[record[0] for _, record, _ in handed if record[0] != 3])
+    if is_full:
+        limited(broker, 0.9)
+    broker.core.tick(broker.now_ms + 2 * HOUR_MS)
+    assert broker.core.topics.get("t").partitions[0].start > 3
+    assert broker.stored_bytes() < 1_500_000
+    broker.restart()
+    group = broker.core.groups.get("t", "g")
+    broker.fail(group, 3)
+    assert [record[0] for _, record, _ in broker.receive(group)] == [3]
+
+
 # Compaction (A8)
 
 

@@ -463,6 +463,41 @@ class TestGathering:
         assert (transport.written, transport.closing) == ([b"a"], True)
 
     @scenario
+    async def test_who_asks_while_many_are_gathered_comes_along(self) -> None:
+        world = World()
+        made = self.connect(world, 10)
+        for connection, _, _ in made[:8]:
+            connection.data_received(b"a")
+        await asyncio.sleep(0)
+        assert self.served == []
+        for connection, _, _ in made[8:]:
+            connection.data_received(b"a")
+        await world.turn()
+        assert self.served == [[b"a"] * 10]
+
+    @scenario
+    async def test_nobody_waits_for_others_for_long(self) -> None:
+        world = World()
+        made = self.connect(world, 10)
+        for connection, _, _ in made[:8]:
+            connection.data_received(b"a")
+        iterations = 0
+        while not self.served:
+            await asyncio.sleep(0)
+            iterations += 1
+            made[8][0].data_received(b"a")
+        assert iterations == 3
+
+    @scenario
+    async def test_few_wait_for_nobody(self) -> None:
+        world = World()
+        made = self.connect(world, 8)
+        for connection, _, _ in made[:7]:
+            connection.data_received(b"a")
+        await asyncio.sleep(0)
+        assert self.served == [[b"a"] * 7]
+
+    @scenario
     async def test_large_pieces_come_after_what_was_gathered_before(self) -> None:
         world = World()
         ((connection, _, session),) = self.connect(world, 1)
