@@ -10,7 +10,7 @@ read when they are sent (outgoing.py), and count for nothing before that: they t
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from onemq.errors import OneMQError, TooManyConnections
@@ -180,9 +180,9 @@ class Connection:
             self._congest()
             self._cut_off_if_over_limit()
 
-    def send_each(self, peers: list[Peer], outputs: list[bytes]) -> None:
+    def send_each(self, peers: Sequence[Peer], outputs: Sequence[bytes]) -> None:
         complete = self._turns.complete_outputs()
-        for connection, data in zip(cast(list[Connection], peers), outputs, strict=True):
+        for connection, data in zip(cast(Sequence[Connection], peers), outputs, strict=True):
             is_quiet = not (connection._held_bytes or connection._output or connection._closing)
             size = len(data)
             if is_quiet and not connection._write_paused and 0 < size <= connection.limits.output_pause_bytes:

@@ -47,7 +47,7 @@ class Peer(Protocol):
     def send(self, data: bytes | Stretch) -> None:
         """Hands over output. It leaves when everything that this turn wrote is durable."""
 
-    def send_each(self, peers: "list[Peer]", outputs: list[bytes]) -> None:
+    def send_each(self, peers: "Sequence[Peer]", outputs: Sequence[bytes]) -> None:
         """Hands over output to several peers, of which it need not be one: as `send` of each, in less time."""
 
     def close(self) -> None:

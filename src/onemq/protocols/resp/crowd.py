@@ -104,21 +104,21 @@ def _shape(service: "RespService", data: bytes) -> Shape | None:
 
 def _execute(first: "RespSession", crowd: Arrived, shape: Shape) -> bool:
     """Executes the requests and hands out the replies; False if nothing was done."""
-    requests = b"".join([data for _, data in crowd])
-    last_words = shape.last_words(requests)
+    peers, requests = zip(*crowd, strict=True)
+    last_words = shape.last_words(b"".join(requests))
     service = first.service
     command = service.commands[shape.words[0]]
     if last_words is None or command.alike is None:
         return False
     is_one_each = len(last_words) == len(crowd)
-    counts = [1] * len(crowd) if is_one_each else [len(data) // shape.size for _, data in crowd]
+    counts = [1] * len(crowd) if is_one_each else [len(data) // shape.size for data in requests]
     replies = command.alike(first, shape.words, last_words, counts)
     if replies is None:
         return False
     service.commands_processed += len(last_words)
     now_ms = service.core.stage.now_ms
-    peers = [peer for peer, _ in crowd]
-    for session in cast("list[RespSession]", [peer.session for peer in peers]):
+    for peer in peers:
+        session: RespSession = peer.session
         session.last_ms = now_ms
         session.last_command = command
     first.peer.send_each(peers, replies)

@@ -1,5 +1,6 @@
 """A peer that only remembers, and a way to talk to a session as a client would."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +32,7 @@ class FakePeer:
         assert not self.closed
         self.sent.append(data)
 
-    def send_each(self, peers: list[Peer], outputs: list[bytes]) -> None:
+    def send_each(self, peers: Sequence[Peer], outputs: Sequence[bytes]) -> None:
         for peer, data in zip(peers, outputs, strict=True):
             peer.send(data)
 
