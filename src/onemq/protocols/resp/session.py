@@ -11,7 +11,7 @@ While it queues a transaction, only listens or is paused it works with another c
 
 import logging
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError, ProtocolError
@@ -148,7 +148,7 @@ class RespSession:
         this shape, which their sessions execute at once and answer alike. None runs."""
         head, size, commands, replies = shape.head, shape.size, self.service.commands, self.replies
         count, most = 0, _CROWD_REQUESTS_MAX * size
-        for peer, data in islice(arrived, at, None):
+        for peer, data in arrived[at : at + _CROWD_REQUESTS_MAX]:
             session: RespSession = peer.session  # type: ignore[assignment]
             if (
                 len(data) % size
