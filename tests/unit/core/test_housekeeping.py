@@ -420,6 +420,8 @@ def test_the_log_in_memory_has_no_watermark() -> None:
     broker.topic()
     broker.pass_ms(MINUTE_MS)
     broker.send(b"x")
+    assert broker.values() == [b"x"]
+    assert broker.core.read_only is None
 
 
 # The rounds

@@ -345,6 +345,14 @@ class TestSendingToEach:
         assert b"".join(second.written) == b"xyz"
 
     @scenario
+    async def test_one_that_is_named_twice_gets_both_in_order(self) -> None:
+        world = World()
+        connection, transport, _ = world.connect()
+        connection.send_each([connection, connection], [b"1", b"2"])
+        await world.turn()
+        assert b"".join(transport.written) == b"12"
+
+    @scenario
     async def test_turns_that_are_not_durable_yet_come_first(self) -> None:
         world = World(instant=False)
         connection, transport, _ = world.connect()
@@ -385,6 +393,12 @@ class TestSendingToEach:
             assert connection._held_bytes == 0
 
 
+def ask(connections: list[Connection]) -> None:
+    """Each sends a request, all of them the same."""
+    for connection in connections:
+        connection.data_received(b"a")
+
+
 class TestGathering:
     """Small requests of sessions that can execute them together."""
 
@@ -412,6 +426,9 @@ class TestGathering:
         for connection, _, _ in made:
             connection._receive_alike = receive_alike
         return made
+
+    def crowd(self, world: World, count: int) -> list[Connection]:
+        return [connection for connection, _, _ in self.connect(world, count)]
 
     @scenario
     async def test_they_are_executed_together_at_the_end_of_the_iteration(self) -> None:
@@ -465,35 +482,28 @@ class TestGathering:
     @scenario
     async def test_who_asks_while_many_are_gathered_comes_along(self) -> None:
         world = World()
-        made = self.connect(world, 10)
-        for connection, _, _ in made[:8]:
-            connection.data_received(b"a")
+        connections = self.crowd(world, 10)
+        ask(connections[:8])
         await asyncio.sleep(0)
         assert self.served == []
-        for connection, _, _ in made[8:]:
-            connection.data_received(b"a")
+        ask(connections[8:])
         await world.turn()
         assert self.served == [[b"a"] * 10]
 
     @scenario
     async def test_nobody_waits_for_others_for_long(self) -> None:
-        world = World()
-        made = self.connect(world, 10)
-        for connection, _, _ in made[:8]:
-            connection.data_received(b"a")
+        connections = self.crowd(World(), 9)
+        ask(connections[:8])
         iterations = 0
         while not self.served:
             await asyncio.sleep(0)
             iterations += 1
-            made[8][0].data_received(b"a")
+            ask(connections[8:])
         assert iterations == 3
 
     @scenario
     async def test_few_wait_for_nobody(self) -> None:
-        world = World()
-        made = self.connect(world, 8)
-        for connection, _, _ in made[:7]:
-            connection.data_received(b"a")
+        ask(self.crowd(World(), 7))
         await asyncio.sleep(0)
         assert self.served == [[b"a"] * 7]
 

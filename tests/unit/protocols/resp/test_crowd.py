@@ -75,6 +75,15 @@ def test_a_crowd_gets_what_each_would_get_by_itself(name: str, depth: int) -> No
     assert {client.session.last_command.name for client in crowd.clients} == {name.split()[0].lower()}
 
 
+def test_as_many_values_as_clients_who_ask_for_more() -> None:
+    before = ("RPUSH", "l", *map(str, range(CLIENTS)))
+    crowd, single = World(before), World(before)
+    data = [encode("LPOP", "l") * 2] * CLIENTS
+    assert crowd.together(*data) == CLIENTS
+    single.apart(*data)
+    assert crowd.sent == single.sent
+
+
 def test_acknowledgements_of_several_consumers_are_one() -> None:
     world = World(*STREAM, *[("XADD", "s", "*", "f", str(number)) for number in range(5)])
     found = world.clients[0].ask("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")

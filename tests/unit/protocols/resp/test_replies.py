@@ -77,3 +77,4 @@ def test_shares_are_in_order() -> None:
 @pytest.mark.parametrize("values", [[b"a"], [b"a", b"b\r\n"], [b"", b""], [b"aa", b"bb", b"cc"], [b"x" * 2000] * 3])
 def test_a_run_of_bulk_strings(values: list[bytes]) -> None:
     assert replies.bulk_run(values) == b"".join(map(replies.bulk, values))
+    assert replies.bulk_each(values) == list(map(replies.bulk, values))
