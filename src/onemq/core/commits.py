@@ -141,9 +141,10 @@ class Commits:
 
     def settle(self) -> None:
         """A turn ends: tells those whose commits have moved."""
-        finished, self._finished = self._finished, []
-        for commit in finished:
-            commit.then(None)
+        if self._finished:
+            finished, self._finished = self._finished, []
+            for commit in finished:
+                commit.then(None)
 
     def release_all(self) -> None:
         """The broker took its state from the log again: those who wait are told to ask again."""

@@ -70,10 +70,11 @@ class Stage:
         writes, partitions = self._writes, list(self.partitions)
         if not (partitions or self.entries or writes.creates or writes.deletes or writes.trims):
             return None
-        writes.entries = self.entries.copy()
-        self.entries.clear()
-        if self._keys_sync and not writes.sync:
-            writes.sync = any(entry[0] in KEYSPACE_KINDS for entry in writes.entries)
+        if self.entries:
+            writes.entries = self.entries.copy()
+            self.entries.clear()
+            if self._keys_sync and not writes.sync:
+                writes.sync = any(entry[0] in KEYSPACE_KINDS for entry in writes.entries)
         for partition in partitions:
             partition.seal()
             topic = partition.topic_id

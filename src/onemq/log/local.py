@@ -181,27 +181,35 @@ class LocalLog:
         if writes.creates:
             pending.create(writes.creates)
         base = self._base_beforehand(writes)
-        bases = [base] if base >= 0 else pending.append(writes.batches)
-        rows = sets.rows_of(writes.batches, bases)
-        parts = [b"", *[data for _, _, _, data, journaled in writes.batches if journaled]]
+        if base >= 0:
+            self._write_alone(writes, base, pending)
+            return
+        rows = [sets.row_of(*each) for each in zip(writes.batches, pending.append(writes.batches), strict=True)]
         if writes.trims:
             writes = replace(writes, trims=self._within_bounds(writes.trims))
-        parts[0] = sets.encode(writes, rows, swaps)
-        self._journal.append(parts)
-        if base >= 0:
-            pending.begun = self._journal.begin_sync()
-            pending.append(writes.batches)
+        meta = sets.encode(writes, rows, swaps)
+        self._journal.append([meta, *[data for _, _, _, data, journaled in writes.batches if journaled]])
         if rows:
             self._behind.relieve()
             self._since.segment_bytes += sum([row[3] for row in rows])
 
     def _base_beforehand(self, writes: WriteSet) -> int:
-        """The segment of a batch that may go there after the journal has it, while the disk is busy with that: one
-        that somebody waits for alone. -1 if it is not as simple as that."""
+        """The segment of a batch that may go there after the journal has it: one that somebody waits for alone. -1 if
+        it is not as simple as that."""
         if not writes.sync or len(writes.batches) != 1 or writes.creates or writes.trims or writes.deletes:
             return -1
         topic, number, _, data, journaled = writes.batches[0]
         return self._registry.partition(topic, number).base_for(data) if journaled else -1
+
+    def _write_alone(self, writes: WriteSet, base: int, pending: PendingSet) -> None:
+        """Writes a set of one batch that goes to the segment of this base: that is done while the disk is busy with the
+        journal, and until then as little as possible."""
+        batch = writes.batches[0]
+        self._journal.append((sets.encode(writes, (sets.row_of(batch, base),), []), batch.data))
+        pending.begun = self._journal.begin_sync()
+        pending.append(writes.batches)
+        self._behind.relieve()
+        self._since.segment_bytes += len(batch.data)
 
     def _within_bounds(self, trims: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         """Trims as they will be carried out: recovery, which may lack what they removed, takes them at their word."""

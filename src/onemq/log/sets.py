@@ -66,12 +66,10 @@ class StoredSet(NamedTuple):
                 yield row, None
 
 
-def rows_of(batches: list[Batch], segments: list[int]) -> list[RowFields]:
-    """The rows for batches that went to segments of these bases."""
-    return [
-        (topic, partition, base_offset, len(data), _CRC.unpack_from(data)[0], segment, journaled)
-        for (topic, partition, base_offset, data, journaled), segment in zip(batches, segments, strict=True)
-    ]
+def row_of(batch: Batch, segment: int) -> RowFields:
+    """The row of a batch that goes to the segment of this base."""
+    topic, partition, base_offset, data, journaled = batch
+    return topic, partition, base_offset, len(data), _CRC.unpack_from(data)[0], segment, journaled
 
 
 def encode(writes: WriteSet, rows: Sequence[RowFields], swaps: list[Any]) -> bytes:

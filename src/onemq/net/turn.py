@@ -220,7 +220,8 @@ class Turns:
 
     def _begin(self) -> None:
         self._begun = True
-        self._schedule_end()
+        if not self._end_is_scheduled:
+            self._schedule_end()
         now_ms = self._clock_ms()
         if not self._now_ms <= now_ms < self._tick_ms:
             self._tick(now_ms)
@@ -262,9 +263,8 @@ class Turns:
             self._touched += [inlet for inlet, _ in arrived[at:]]
 
     def _schedule_end(self) -> None:
-        if not self._end_is_scheduled:
-            self._end_is_scheduled = True
-            self._loop.call_soon(self._end_of_iteration)
+        self._end_is_scheduled = True
+        self._loop.call_soon(self._end_of_iteration)
 
     def _end_of_iteration(self) -> None:
         count = len(self._arrived)
@@ -280,16 +280,16 @@ class Turns:
                 self._work_off()
         finally:
             self._end_is_scheduled = False
-        if self._active:
-            self._active = False
-            self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
-            if self._timer is None or self._wake_time > self._look_time:
-                self._wake_at(self._look_time)
         if self._begun or self._complete or self._touched:
             if is_alone and self._lingering is not None:
                 self._lingering.end(self._end)
             else:
                 self._end()
+        if self._active:
+            self._active = False
+            self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
+            if self._timer is None or self._wake_time > self._look_time:
+                self._wake_at(self._look_time)
 
     def _end(self) -> None:
         try:
@@ -298,20 +298,23 @@ class Turns:
             self._note_bug("settle")
         self._begun = False
         self._received_bytes = 0
-        outputs, self._complete = self._complete, []
-        touched, self._touched = self._touched, []
-        turn = Turn(outputs + self._collect(touched) if touched else outputs)
+        turn = Turn(self._take_outputs())
         self._unfinished.append(turn)
         self._flush(turn)
         if self._unfinished:
             self._release()
 
-    def _collect(self, touched: list[Outlet]) -> list[tuple[Outlet, Output]]:
+    def _take_outputs(self) -> list[tuple[Outlet, Output]]:
+        """Those of the turn that ends."""
+        outputs, self._complete = self._complete, []
+        touched, self._touched = self._touched, []
         try:
-            return [(outlet, outlet.collect()) for outlet in touched]
+            for outlet in touched:
+                outputs.append((outlet, outlet.collect()))
         except Exception:
             self._note_bug("collecting output")
-            return [(outlet, b"") for outlet in touched]
+            outputs += [(outlet, b"") for outlet in touched]
+        return outputs
 
     def _flush(self, turn: Turn) -> None:
         if self._bug is None:

@@ -8,7 +8,11 @@ hiredis parses in C but was made for replies: it would allocate a list of any an
 accept arguments that are not strings, and knows no inline commands. So it only ever sees a slice
 that begins with a request and announces no giant list. It does not tell where it stands, so a mark
 fed after the slice shows whether the slice ended with a request. If it did not, or if anything in it
-was not a plain request, the slice is decoded again by `CarefulDecoder`, which has the last word.
+was not a plain request, the slice is decoded again by `CarefulDecoder`, which has the last word. (Only an argument sent
+as a simple or verbatim string or a big number, which no client does, is taken for what it says.)
+
+A client that sends one request at a time mostly sends the same one again, but for its last word: then there is nothing
+to parse.
 """
 
 import re
@@ -20,11 +24,14 @@ from typing import Any
 import hiredis
 
 from onemq.protocols.resp.careful import CarefulDecoder
+from onemq.protocols.resp.crowd import Shape
 
 _SLICE_BYTES = 16 * 1024
 """hiredis moves what it has not parsed yet after every KiB it has: small slices keep that cheap."""
 _IDLE_BYTES = 4 * 1024
 """A reader that had more than this to parse is not kept: its buffer grew, and the connection may idle."""
+_HEAD_BYTES_MAX = 512
+"""Longer requests are not kept to compare others with."""
 _GIANT_LIST = re.compile(rb"\*[0-9]{5}")
 _DIGITS = b"0123456789"
 _STAR = ord("*")
@@ -43,8 +50,10 @@ class RequestDecoder:
         "_chunks",
         "_end",
         "_is_careful",
+        "_last_bytes",
         "_one_only",
         "_reader",
+        "_shape",
         "_start",
     )
 
@@ -56,6 +65,8 @@ class RequestDecoder:
         self._careful = CarefulDecoder()
         self._is_careful = False  # the careful decoder has something to go on with
         self._one_only = False  # it gives back what follows the request it is at
+        self._last_bytes = 0  # the size of the last chunk that hiredis had whole
+        self._shape: Shape | None = None  # of a request that came alone, after another one of its size
 
     @property
     def buffered_bytes(self) -> int:
@@ -83,15 +94,27 @@ class RequestDecoder:
             not (self._chunk or self._is_careful)
             and len(data) <= _IDLE_BYTES
             and data.endswith(b"\r\n")
-            and data[0] == _STAR
-            and not _GIANT_LIST.search(data)
         ):
-            self._reader.feed(data + _MARK)
-            requests = _plain_requests(self._reader.gets)
-            if requests:
-                return requests
-            self._reader = hiredis.Reader(notEnoughData=_MORE)
+            shape = self._shape
+            if shape is not None and len(data) == shape.size and data.startswith(shape.head):
+                return [[*shape.words, data[len(shape.head) : -2]]]
+            if data[0] == _STAR and not _GIANT_LIST.search(data):
+                return self._parse_whole(data)
         return []
+
+    def _parse_whole(self, data: bytes) -> list[list[bytes]]:
+        self._reader.feed(data + _MARK)
+        requests = _plain_requests(self._reader.gets)
+        if not requests:
+            self._reader = hiredis.Reader(notEnoughData=_MORE)
+        elif len(data) != self._last_bytes:
+            self._last_bytes = len(data)
+        elif len(requests) == 1:
+            *words, last = requests[0]
+            head = data[: -len(last) - 2]
+            is_usual = len(head) <= _HEAD_BYTES_MAX and head.endswith(b"$%d\r\n" % len(last))
+            self._shape = Shape(words, head, len(last)) if is_usual else None
+        return requests
 
     def take(self) -> list[list[bytes]]:
         """The next complete requests, few enough to hold; none when more bytes are needed first.

@@ -156,6 +156,35 @@ class TestErrors:
         assert decode(kind(), [encode(b"PING") * 2 + data]) == [[b"PING"], [b"PING"], text]
 
 
+AFTER_ALIKE = {
+    "another last word": encode(b"ECHO", b"9999"),
+    "line ends in the last word": encode(b"ECHO", b"\r\n\r\n"),
+    "another first word": encode(b"HCEO", b"1234"),
+    "words of other lengths": encode(b"ECH", b"12345"),
+    "several requests": encode(b"PING") + b"PING 123\r\n",
+    "other bytes than a line end after an argument": encode(b"ECHO", b"1234")[:-2] + b"xx",
+    "an integer as argument": b"*2\r\n$4\r\nECHO\r\n:1234567\r\n",
+    "a request that goes on": encode(b"ECHO", b"1" * 9)[: len(encode(b"ECHO", b"1234"))],
+    "an inline command": b"ECHO 67890 23456789012\r\n",
+}
+
+
+@pytest.mark.parametrize("data", AFTER_ALIKE.values(), ids=AFTER_ALIKE.keys())
+def test_after_requests_that_were_alike_others_of_their_size_are_what_they_are(data: bytes) -> None:
+    alike = [encode(b"ECHO", b"%d" % each) for each in range(1230, 1234)]
+    assert len(data) == len(alike[0])
+    pieces = [*alike, data, *alike, encode(b"PING"), *alike]
+    assert decode(ShortWay(), pieces) == decode(CarefulDecoder(), pieces)
+
+
+def test_requests_that_are_alike_are_given_out_as_lists_of_their_own() -> None:
+    decoder = RequestDecoder()
+    for _ in range(3):
+        (request,) = decoder.decode_whole(encode(b"ECHO", b"a"))
+        request[0] = b"CHANGED"
+    assert decoder.decode_whole(encode(b"ECHO", b"b")) == [[b"ECHO", b"b"]]
+
+
 @pytest.mark.parametrize("kind", DECODERS)
 def test_the_largest_argument_is_accepted(kind: type[RequestDecoder]) -> None:
     body = bytes(RESP_BULK_BYTES_MAX)
