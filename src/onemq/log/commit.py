@@ -17,7 +17,7 @@ from onemq.errors import OneMQError, ReadOnly
 from onemq.log.engine import Done
 
 INLINE_SECONDS_MAX = 0.001
-HEAD_START_SECONDS_MAX = 25e-6
+HEAD_START_SECONDS_MAX = 20e-6
 HEAD_START_SHARE_MAX = 0.25
 """Of the time that a sync takes: for disks that take little."""
 _WEIGHT = 0.1
