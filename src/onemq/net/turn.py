@@ -5,7 +5,8 @@
     end of iteration: what was gathered is executed, core.settle, core.flush(done) ── done ──> the turn's output leaves
 
 Small requests are gathered until the end of the iteration, because those that are alike cost much less together. Where
-many have come, one or two more iterations are waited for: who asks meanwhile comes along.
+many have come, one or two more iterations are waited for: who asks meanwhile comes along. Where a flush takes long, a
+few wait for each other (regulars.py). Who asks alone again and again is served at once.
 
 Output leaves strictly in the order of turns, also when a turn has written nothing: what a client
 reads in a reply is durable, and so is everything the reply may have seen.
@@ -26,6 +27,7 @@ from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
 from onemq.log.stretch import Stretch
 from onemq.net.lingering import Lingering
+from onemq.net.regulars import REGULARS_MAX, Regulars
 from onemq.protocols import Arrived, Peer
 
 _logger = logging.getLogger(__name__)
@@ -115,8 +117,10 @@ class Turns:
         clock_ms: Callable[[], int] = wall_clock_ms,
         on_broken: Callable[[], None] = lambda: None,
         lingers: bool = False,
+        stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`on_broken` is called if the core cannot even go back to what the log holds. `lingers`: see lingering.py."""
+        """`on_broken` is called if the core cannot even go back to what the log holds. `lingers`: see lingering.py and
+        regulars.py."""
         self._core = core
         self._loop = loop
         self._clock_ms = clock_ms
@@ -130,6 +134,8 @@ class Turns:
         self._received_bytes = 0
         self._arrived: list[tuple[Inlet, bytes]] = []
         self._arrived_bytes = 0
+        self._last: Inlet | None = None  # whose request was the only one of the last turn that had any
+        self._alone: Inlet | None = None  # the same, if that was also so in the turn before
         self._seen = self._looks = 0  # how many had arrived at the last look for more, and how many looks there were
         self._complete: list[tuple[Outlet, Output]] = []
         """Outputs that need not be collected."""
@@ -141,7 +147,11 @@ class Turns:
         self._wake_time = 0.0
         self._look_time = 0.0
         self._quiet_waiters: list[asyncio.Future[None]] = []
-        self._lingering = Lingering(loop, self._has_work) if lingers else None
+        self._lingering = Lingering(loop, self._has_work, stopwatch) if lingers else None
+        self._regulars = Regulars(stopwatch) if lingers else None
+        self._stopwatch = stopwatch
+        self._flush_began = 0.0
+        self._flush_seconds = 0.0  # that the last flush took; 0 while it is not done
 
     # What connections call.
 
@@ -161,6 +171,9 @@ class Turns:
 
     def gather(self, inlet: Inlet, data: bytes) -> None:
         """Keeps what a connection received, until the end of this iteration or until something else happens."""
+        if inlet is self._alone and not self._end_is_scheduled:
+            self._serve_alone(inlet, data)
+            return
         self._arrived.append((inlet, data))
         self._arrived_bytes += len(data)
         if self._arrived_bytes > TURN_BYTES_MAX:
@@ -267,29 +280,57 @@ class Turns:
         self._loop.call_soon(self._end_of_iteration)
 
     def _end_of_iteration(self) -> None:
-        count = len(self._arrived)
+        arrived = self._arrived
+        count = len(arrived)
         if count >= _CROWD_MIN and count > self._seen and self._looks < _LOOKS_MAX:
             self._seen = count
             self._looks += 1
             self._loop.call_soon(self._end_of_iteration)
             return
+        if count and self._regulars is not None and self._regulars.are_missing(count):
+            self._loop.call_soon(self._end_of_iteration)
+            return
         self._seen = self._looks = 0
-        is_alone = count == 1
         try:
-            if self._arrived:
+            if count:
                 self._work_off()
         finally:
             self._end_is_scheduled = False
         if self._begun or self._complete or self._touched:
-            if is_alone and self._lingering is not None:
-                self._lingering.end(self._end)
-            else:
-                self._end()
+            self._end()
+        if count:
+            self._served([inlet for inlet, _ in arrived])
         if self._active:
-            self._active = False
-            self._look_time = self._loop.time() + _LOOK_SECONDS  # what was asked for may be due before the tick knew
-            if self._timer is None or self._wake_time > self._look_time:
-                self._wake_at(self._look_time)
+            self._look_later()
+
+    def _served(self, inlets: list[Inlet]) -> None:
+        """Of all that arrived in a turn."""
+        only = inlets[0] if len(inlets) == 1 else None
+        self._alone = only if only is self._last else None
+        self._last = only
+        if self._regulars is not None and self._lingering is not None and len(inlets) <= REGULARS_MAX:
+            self._regulars.served(list(map(id, inlets)), self._flush_seconds)
+            self._lingering.answered(self._flush_seconds)
+
+    def _serve_alone(self, inlet: Inlet, data: bytes) -> None:
+        """A turn for one request, at once."""
+        self._end_is_scheduled = True
+        try:
+            self.begin(len(data))
+            inlet.take(data)
+        finally:
+            self._end_is_scheduled = False
+        self._end()
+        if self._lingering is not None:
+            self._lingering.answered(self._flush_seconds)
+        self._look_later()
+
+    def _look_later(self) -> None:
+        """What was asked for may be due before the tick knew."""
+        self._active = False
+        self._look_time = self._loop.time() + _LOOK_SECONDS
+        if self._timer is None or self._wake_time > self._look_time:
+            self._wake_at(self._look_time)
 
     def _end(self) -> None:
         try:
@@ -317,6 +358,7 @@ class Turns:
         return outputs
 
     def _flush(self, turn: Turn) -> None:
+        self._flush_began, self._flush_seconds = self._stopwatch(), 0.0
         if self._bug is None:
             try:
                 self._core.flush(partial(self._flushed, turn))
@@ -334,6 +376,7 @@ class Turns:
 
     def _flushed(self, turn: Turn, error: OneMQError | None) -> None:
         turn.finished, turn.error = True, turn.error or error
+        self._flush_seconds = self._stopwatch() - self._flush_began
         self._release()
 
     def _release(self) -> None:

@@ -1,12 +1,8 @@
-"""Lingering: the loop stays awake for a moment for a client that is alone, as long as that is worth while."""
+"""Lingering: the loop stays awake for a moment for clients whom it has answered, as long as that is worth while."""
 
-from itertools import count
-
-from onemq.net.lingering import LINGER_SECONDS, TRIED_AGAIN_AFTER, TRUST_MAX, TURN_SECONDS_MIN, Lingering
-from onemq.net.turn import Turns
-from onemq.protocols import Arrived
-from tests.unit.net.fakes import FakeCore, FakeLoop
-from tests.unit.net.test_turn import FakeOutlet
+from onemq.net.lingering import FLUSH_SECONDS_MIN, LINGER_SECONDS, Lingering
+from onemq.net.trust import TRIED_AGAIN_AFTER, TRUST_MAX
+from tests.unit.net.fakes import FakeLoop
 
 
 class World:
@@ -27,16 +23,13 @@ class World:
         self.now += LINGER_SECONDS / 10
         return self.now
 
-    def end_turn(self, seconds: float = LINGER_SECONDS) -> None:
-        self.lingering.end(lambda: self._pass(seconds))
+    def end_turn(self, flush_seconds: float = FLUSH_SECONDS_MIN) -> None:
+        self.lingering.answered(flush_seconds)
 
-    def _pass(self, seconds: float) -> None:
-        self.now += seconds
-
-    def answer(self, comes: bool, seconds: float = LINGER_SECONDS) -> int:
+    def answer(self, comes: bool, flush_seconds: float = FLUSH_SECONDS_MIN) -> int:
         """A client is answered, and its next request comes at once or not. Returns how often it was looked for."""
         self.comes, self.looks = comes, 0
-        self.end_turn(seconds)
+        self.end_turn(flush_seconds)
         self.loop.settle_down()
         return self.looks
 
@@ -56,8 +49,8 @@ def test_it_looks_for_a_bounded_time() -> None:
     assert World().answer(comes=False) == 10
 
 
-def test_it_does_not_look_after_turns_that_take_little_time() -> None:
-    assert World().answer(comes=True, seconds=TURN_SECONDS_MIN / 2) == 0
+def test_it_does_not_look_after_flushes_that_take_little_time() -> None:
+    assert World().answer(comes=True, flush_seconds=FLUSH_SECONDS_MIN / 2) == 0
 
 
 def test_another_answer_meanwhile_begins_the_time_anew() -> None:
@@ -79,34 +72,12 @@ def test_it_ends_where_it_is_for_nothing_and_is_tried_again_later() -> None:
     assert world.answer(comes=True)
 
 
-class Inlet(FakeOutlet):
-    """A connection whose requests are gathered."""
-
-    def take_alike(self, arrived: Arrived, at: int) -> int:
-        return 0
-
-    def take(self, data: bytes) -> None:
-        self.send(data)
-
-    def ask(self, data: bytes) -> None:
-        self._turns.gather(self, data)  # type: ignore[arg-type]
-
-
-def test_turns_linger_after_one_small_request_and_not_after_several() -> None:
-    loop, now = FakeLoop(), count(0.0, LINGER_SECONDS)
-    turns = Turns(FakeCore(), loop, clock_ms=lambda: 1_000, lingers=True)  # type: ignore[arg-type]
-    assert turns._lingering is not None
-    turns._lingering._clock = lambda: next(now)  # every turn takes long enough
-    first, second = Inlet(turns), Inlet(turns)
-    first.ask(b"a")
-    second.ask(b"b")
-    loop.iterate()
-    assert not turns._lingering._is_looking
-    first.ask(b"c")
-    loop.iterate()
-    assert turns._lingering._is_looking
-    first.ask(b"d")
-    loop.iterate()
-    first.say(b"e")
-    loop.settle_down()
-    assert first.released == [b"a", b"c", b"d", b"e"]
+def test_who_is_answered_while_it_looks_was_worth_it() -> None:
+    world = World()
+    for _ in range(TRUST_MAX // 2 - 1):
+        assert world.answer(comes=False)
+    world.end_turn()
+    for _ in range(TRUST_MAX):  # each asks, and is answered, before the look for it
+        world.end_turn()
+    world.loop.settle_down()
+    assert [world.answer(comes=False) > 0 for _ in range(TRUST_MAX // 2)] == [True] * (TRUST_MAX // 2 - 1) + [False]
