@@ -116,10 +116,5 @@ def _execute(first: "RespSession", crowd: Arrived, shape: Shape) -> bool:
     if replies is None:
         return False
     service.commands_processed += len(last_words)
-    now_ms = service.core.stage.now_ms
-    for peer in peers:
-        session: RespSession = peer.session
-        session.last_ms = now_ms
-        session.last_command = command
     first.peer.send_each(peers, replies)
     return True

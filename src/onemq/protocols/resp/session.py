@@ -147,6 +147,7 @@ class RespSession:
         """How many peers from a place on, of which this is the first one's session, seem to have sent whole requests of
         this shape, which their sessions execute at once and answer alike. None runs."""
         head, size, commands, replies = shape.head, shape.size, self.service.commands, self.replies
+        now_ms, command = self.service.core.stage.now_ms, commands[shape.words[0]]
         count, most = 0, _CROWD_REQUESTS_MAX * size
         for peer, data in arrived[at : at + _CROWD_REQUESTS_MAX]:
             session: RespSession = peer.session  # type: ignore[assignment]
@@ -162,6 +163,7 @@ class RespSession:
                 or peer.congested
             ):
                 break
+            session.last_ms, session.last_command = now_ms, command
             count += 1
             most -= len(data)
         return count

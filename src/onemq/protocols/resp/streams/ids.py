@@ -83,13 +83,13 @@ def numbers_of_one_time(ids: Sequence[bytes]) -> tuple[bytes, Sequence[int]] | N
         and b"\r\n".join(ids) + b"\r\n" == replies.numbered(head, first, count)
     ):
         return ms, row  # none was taken apart: what they must be was put together and compared
-    together = b",".join(ids)
-    text = together.replace(head, b"")
-    is_one_time = together.count(b"," + head) == count - 1 and len(together) - len(text) == count * len(head)
+    together = b"," + b",".join(ids)
+    text = together.replace(b"," + head, b",")
+    is_one_time = len(together) - len(text) == count * len(head)
     if not is_one_time or not text.replace(b",", b"").isdigit():
         return None
     try:
-        numbers = _numbers(b"[%b]" % text)
+        numbers = _numbers(b"[%b]" % text[1:])
     except msgspec.DecodeError:  # one has no number, or zeros before it
         return None
     return (ms, numbers) if len(numbers) == count else None
