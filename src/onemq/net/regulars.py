@@ -20,6 +20,7 @@ from onemq.net.trust import Trust
 WAIT_SECONDS = 60e-6
 FLUSH_SECONDS_MIN = 50e-6
 REGULARS_MAX = 16
+"""Where more ask, some come while others are synced, and groups form by themselves."""
 
 
 class Regulars:
@@ -52,9 +53,10 @@ class Regulars:
 
     def served(self, who: Sequence[int], flush_seconds: float) -> None:
         """A turn has ended in which these asked, and whose flush took so long."""
-        if flush_seconds < FLUSH_SECONDS_MIN:
-            self._expected = 0
-            return
         self._before, self._last = self._last, set(who)
         expected = len(self._last | self._before)
-        self._expected = expected if expected <= REGULARS_MAX else 0
+        self._expected = expected if flush_seconds >= FLUSH_SECONDS_MIN and expected <= REGULARS_MAX else 0
+
+    def forget(self) -> None:
+        """A turn has ended in which more asked than there can be regulars."""
+        self._expected = 0

@@ -299,17 +299,21 @@ class Turns:
         if self._begun or self._complete or self._touched:
             self._end()
         if count:
-            self._served([inlet for inlet, _ in arrived])
+            self._served(arrived)
         if self._active:
             self._look_later()
 
-    def _served(self, inlets: list[Inlet]) -> None:
-        """Of all that arrived in a turn."""
-        only = inlets[0] if len(inlets) == 1 else None
+    def _served(self, arrived: list[tuple[Inlet, bytes]]) -> None:
+        """A turn has ended that executed these."""
+        only = arrived[0][0] if len(arrived) == 1 else None
         self._alone = only if only is self._last else None
         self._last = only
-        if self._regulars is not None and self._lingering is not None and len(inlets) <= REGULARS_MAX:
-            self._regulars.served(list(map(id, inlets)), self._flush_seconds)
+        if self._regulars is None or self._lingering is None:
+            return
+        if len(arrived) > REGULARS_MAX:
+            self._regulars.forget()
+        else:
+            self._regulars.served([id(inlet) for inlet, _ in arrived], self._flush_seconds)
             self._lingering.answered(self._flush_seconds)
 
     def _serve_alone(self, inlet: Inlet, data: bytes) -> None:

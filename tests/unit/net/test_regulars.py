@@ -71,6 +71,13 @@ def test_nobody_is_waited_for_where_flushes_are_quick_or_many_ask(count: int, se
     assert not world.regulars.are_missing(1)
 
 
+def test_nobody_is_waited_for_after_a_turn_of_many() -> None:
+    world = World()
+    world.serve(1, 2)
+    world.regulars.forget()
+    assert not world.regulars.are_missing(1)
+
+
 def test_where_it_is_for_nothing_it_ends_and_is_tried_again_later() -> None:
     world = World()
     found = [world.wait_in_vain() for _ in range(TRUST_MAX // 2 + TRIED_AGAIN_AFTER)]
@@ -172,6 +179,21 @@ def test_who_is_served_at_once_comes_after_what_was_asked_before() -> None:
     assert served.flushes == 2
     served.loop.iterate()
     assert (served.flushes, served.first.released, served.second.released) == (3, [b"a", b"a", b"c"], [b"b"])
+
+
+def test_turns_of_many_wait_for_nobody() -> None:
+    served = Served()
+    many = [Inlet(served.turns) for _ in range(REGULARS_MAX + 1)]
+    for some in (many[:2], many):
+        for inlet in some:
+            inlet.ask(b"a")
+        served.loop.iterate()  # for more of them, two looks
+        served.loop.iterate()
+        served.loop.iterate()
+    assert served.flushes == 2
+    many[0].ask(b"b")
+    served.loop.iterate()
+    assert served.flushes == 3
 
 
 @pytest.mark.parametrize(("flush_seconds", "lingers"), [(FLUSH_SECONDS_MIN, True), (FLUSH_SECONDS_MIN / 2, False)])
