@@ -51,12 +51,11 @@ class Regulars:
             self._trust.shrink()
         return False
 
-    def served(self, who: Sequence[int], flush_seconds: float) -> None:
-        """A turn has ended in which these asked, and whose flush took so long."""
-        self._before, self._last = self._last, set(who)
+    def served(self, arrived: Sequence[tuple[object, bytes]], flush_seconds: float) -> None:
+        """A turn has ended in which these asked, each with what it sent, and whose flush took so long."""
+        if flush_seconds < FLUSH_SECONDS_MIN:
+            self._expected = 0
+            return
+        self._before, self._last = self._last, {id(who) for who, _ in arrived}
         expected = len(self._last | self._before)
-        self._expected = expected if flush_seconds >= FLUSH_SECONDS_MIN and expected <= REGULARS_MAX else 0
-
-    def forget(self) -> None:
-        """A turn has ended in which more asked than there can be regulars."""
-        self._expected = 0
+        self._expected = expected if expected <= REGULARS_MAX else 0

@@ -310,10 +310,8 @@ class Turns:
         self._last = only
         if self._regulars is None or self._lingering is None:
             return
-        if len(arrived) > REGULARS_MAX:
-            self._regulars.forget()
-        else:
-            self._regulars.served([id(inlet) for inlet, _ in arrived], self._flush_seconds)
+        self._regulars.served(arrived, self._flush_seconds)
+        if len(arrived) <= REGULARS_MAX:
             self._lingering.answered(self._flush_seconds)
 
     def _serve_alone(self, inlet: Inlet, data: bytes) -> None:

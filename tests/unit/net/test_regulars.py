@@ -10,6 +10,8 @@ from onemq.protocols import Arrived
 from tests.unit.net.fakes import FakeCore, FakeLoop
 from tests.unit.net.test_turn import FakeOutlet
 
+WHO = [object() for _ in range(REGULARS_MAX + 2)]
+
 
 class World:
     """A clock that moves when told."""
@@ -19,7 +21,7 @@ class World:
         self.regulars = Regulars(lambda: self.now)
 
     def serve(self, *who: int, seconds: float = FLUSH_SECONDS_MIN) -> None:
-        self.regulars.served(who, seconds)
+        self.regulars.served([(WHO[each], b"") for each in who], seconds)
 
     def wait_in_vain(self) -> bool:
         """One of two comes, and the other one does not. Returns whether it was waited for."""
@@ -71,11 +73,15 @@ def test_nobody_is_waited_for_where_flushes_are_quick_or_many_ask(count: int, se
     assert not world.regulars.are_missing(1)
 
 
-def test_nobody_is_waited_for_after_a_turn_of_many() -> None:
+def test_nobody_is_waited_for_after_a_turn_of_many_and_the_next_one() -> None:
     world = World()
     world.serve(1, 2)
-    world.regulars.forget()
+    world.serve(*range(REGULARS_MAX + 1))
     assert not world.regulars.are_missing(1)
+    world.serve(1, 2)
+    assert not world.regulars.are_missing(1)
+    world.serve(1, 2)
+    assert world.regulars.are_missing(1)
 
 
 def test_where_it_is_for_nothing_it_ends_and_is_tried_again_later() -> None:
