@@ -43,7 +43,7 @@ MODULES = {
     "net": "turn connection outgoing lingering regulars trust",
     "protocols/kafka": "session framing call batch places primitives topics fetch_sessions",
     "protocols/kafka/handlers": "produce fetch",
-    "protocols/resp": "session codec crowd replies runs lists strings command arguments",
+    "protocols/resp": "session codec shape crowd replies runs lists strings command arguments",
     "protocols/resp/streams": "adding consuming reading fields entries ids",
 }
 """Those that every message passes. What defines msgspec structures must stay plain: mypyc drops their options."""

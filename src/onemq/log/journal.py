@@ -150,9 +150,7 @@ class Journal:
         size = ENTRY.size + length
         if self.size + size > self._reserved and size * _ENTRIES_PER_RESERVE_MIN <= self._reserve_bytes:
             self._reserve()
-        file = self._file  # not by the property: whoever waits for the disk waits for this
-        assert file is not None, "the journal is not open"
-        file.append((_PREFIX.pack(length, crc), *parts))
+        self.file.append((_PREFIX.pack(length, crc), *parts))
         self.sequence = sequence
         self._last = self.size
         self.size += size

@@ -227,7 +227,7 @@ class Connection:
         if has_large and (len(output) > 1 or isinstance(output[0], Stretch)):
             self._output = []
             return output
-        data: bytes = output[0] if len(output) == 1 else b"".join(output)  # type: ignore[arg-type,assignment]
+        data = cast(bytes, output[0]) if len(output) == 1 else b"".join(cast(list[bytes], output))
         output.clear()
         return data
 

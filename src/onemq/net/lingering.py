@@ -17,6 +17,7 @@ from onemq.net.trust import Trust
 LINGER_SECONDS = 80e-6
 """Nine of ten clients have asked again by then, who ask again at once."""
 FLUSH_SECONDS_MIN = 50e-6
+"""One that takes so long syncs."""
 
 
 class Lingering:

@@ -15,10 +15,10 @@ mostly for nothing.
 import time
 from collections.abc import Callable, Sequence
 
+from onemq.net.lingering import FLUSH_SECONDS_MIN
 from onemq.net.trust import Trust
 
 WAIT_SECONDS = 60e-6
-FLUSH_SECONDS_MIN = 50e-6
 REGULARS_MAX = 16
 """Where more ask, some come while others are synced, and groups form by themselves."""
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from onemq.net.lingering import LINGER_SECONDS
-from onemq.net.regulars import FLUSH_SECONDS_MIN, REGULARS_MAX, WAIT_SECONDS, Regulars
+from onemq.net.lingering import FLUSH_SECONDS_MIN, LINGER_SECONDS
+from onemq.net.regulars import REGULARS_MAX, WAIT_SECONDS, Regulars
 from onemq.net.trust import TRIED_AGAIN_AFTER, TRUST_MAX
 from onemq.net.turn import Turns
 from onemq.protocols import Arrived

@@ -1,6 +1,6 @@
 """The Redis protocol, RESP2 and RESP3.
 
-In reading order: codec.py (bytes to requests), replies.py (replies to bytes), command.py (a row of
+In reading order: shape.py and codec.py (bytes to requests), replies.py (replies to bytes), command.py (a row of
 the command table), the families of commands, commands.py (the table), service.py (what all sessions share),
 session.py (one connection).
 

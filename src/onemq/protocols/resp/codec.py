@@ -24,7 +24,7 @@ from typing import Any
 import hiredis
 
 from onemq.protocols.resp.careful import CarefulDecoder
-from onemq.protocols.resp.crowd import Shape
+from onemq.protocols.resp.shape import Shape
 
 _SLICE_BYTES = 16 * 1024
 """hiredis moves what it has not parsed yet after every KiB it has: small slices keep that cheap."""

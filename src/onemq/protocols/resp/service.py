@@ -10,13 +10,13 @@ from onemq.protocols.resp.blocked import Blocked
 from onemq.protocols.resp.chance import Chance
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.commands import COMMANDS, by_name
-from onemq.protocols.resp.crowd import Shape
 from onemq.protocols.resp.modes import Modes
 from onemq.protocols.resp.mq.members import Members
 from onemq.protocols.resp.pause import Pause
 from onemq.protocols.resp.pubsub import PubSub
 from onemq.protocols.resp.scans import Scans
 from onemq.protocols.resp.session import RespSession
+from onemq.protocols.resp.shape import Shape
 from onemq.users import Users
 
 

@@ -19,9 +19,10 @@ from onemq.limits import RESP_PARKED_BYTES_MAX
 from onemq.protocols import Arrived, Peer, ReceiveAlike
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
-from onemq.protocols.resp.crowd import Shape, receive_alike
+from onemq.protocols.resp.crowd import receive_alike
 from onemq.protocols.resp.errors import error_line, unknown_command, wrong_arity
 from onemq.protocols.resp.runs import last_words
+from onemq.protocols.resp.shape import Shape
 from onemq.protocols.resp.transactions import Transaction, WatchedKeys, aborted, leave
 
 if TYPE_CHECKING:
@@ -147,7 +148,6 @@ class RespSession:
         """How many peers from a place on, of which this is the first one's session, seem to have sent whole requests of
         this shape, which their sessions execute at once and answer alike. None runs."""
         head, size, commands, replies = shape.head, shape.size, self.service.commands, self.replies
-        now_ms, command = self.service.core.stage.now_ms, commands[shape.words[0]]
         count, most = 0, _CROWD_REQUESTS_MAX * size
         for peer, data in arrived[at : at + _CROWD_REQUESTS_MAX]:
             session: RespSession = peer.session  # type: ignore[assignment]
@@ -163,7 +163,6 @@ class RespSession:
                 or peer.congested
             ):
                 break
-            session.last_ms, session.last_command = now_ms, command
             count += 1
             most -= len(data)
         return count

@@ -7,7 +7,8 @@ import pytest
 from onemq.core.core import Core
 from onemq.log.memory import MemoryLog
 from onemq.protocols import Arrived
-from onemq.protocols.resp.crowd import receive_alike, shape_of
+from onemq.protocols.resp.crowd import receive_alike
+from onemq.protocols.resp.shape import shape_of
 from tests.unit.protocols.resp.fakes import NOW_MS, Client, encode, make_service
 
 CLIENTS = 6
