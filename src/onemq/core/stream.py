@@ -119,18 +119,22 @@ class Stream:
         low, high = partition.start, partition.end
         if id >> NUMBER_BITS == 0 and id <= 1:
             return low
+        guesses = 2  # the offset if the stream made the id, then as many messages away as the ids there are apart
         guess = id & NUMBER_MAX
-        if low <= guess < high:
-            record = self._at(guess)
-            if record is not None and id_of(record) == id:
-                return record[0]
         while low < high:
-            middle = (low + high) // 2
+            middle = guess if guesses > 0 and low <= guess < high else (low + high) // 2
             record = self._at(middle)
-            if record is None or id_of(record) >= id:
+            if record is None:
+                high = middle
+                continue
+            other = id_of(record)
+            if other == id:
+                return record[0]
+            if other > id:
                 high = middle
             else:
                 low = record[0] + 1
+            guess, guesses = record[0] + id - other, guesses - 1
         found = self._at(low) if partition.deleted is not None else None
         return low if found is None else found[0]
 

@@ -42,6 +42,8 @@ class StreamGroups:
     def pending_offset(self, stream: Stream, group: Group, id: int) -> int | None:
         """The offset of a message that a group has in flight, if it has."""
         cursor = stream.cursor(group)
+        if not cursor.unacknowledged:
+            return None
         offset = stream.offset_of(id)
         if offset is not None:
             return offset if offset in cursor.unacknowledged else None

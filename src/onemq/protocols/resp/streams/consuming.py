@@ -11,7 +11,7 @@ from onemq.core.delivery import Delivery, Member
 from onemq.core.group import Group
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
-from onemq.core.stream_ids import ID_MAX, id_of
+from onemq.core.stream_ids import ID_MAX, id_of, id_text
 from onemq.errors import InvalidArgument, WrongType
 from onemq.message import Record
 from onemq.protocols.resp import replies
@@ -308,7 +308,6 @@ def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
 
 def _other_offset(session: "RespSession", stream: Stream, group: Group, word: bytes) -> int | None:
     """The offset of any pending entry."""
-    offset = group.cursors[0].names.pop(word, None)
-    if offset is not None:
-        return offset
-    return session.service.core.stream_groups.pending_offset(stream, group, parse_id(word))
+    id = parse_id(word)
+    offset = group.cursors[0].names.pop(id_text(id), None)
+    return session.service.core.stream_groups.pending_offset(stream, group, id) if offset is None else offset

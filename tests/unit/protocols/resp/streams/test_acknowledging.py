@@ -73,3 +73,14 @@ def test_random_parts_are_acknowledged_once(client: Client) -> None:
         assert client.ask("XACK", "s", "g", *some, *again) == len(some)
         left = [id for id in left if id not in some]
     assert pending(client) == 0
+
+
+@pytest.mark.parametrize("written", ["0-{}", "0-0{}", "00-+{}"])
+def test_ids_of_their_own_are_known_however_they_are_written(client: Client, written: str) -> None:
+    for number in (3, 4, 5, 70, 800):
+        client.ask("XADD", "s", f"0-{number}", "f", "v")
+    client.ask("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    assert client.ask("XACK", "s", "g", *map(written.format, (2, 3, 6))) == 1
+    for number in (4, 5, 70, 800):
+        assert [client.ask("XACK", "s", "g", written.format(number)) for _ in range(2)] == [1, 0]
+    assert pending(client) == 0
