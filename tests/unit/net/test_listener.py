@@ -2,7 +2,9 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 
 import pytest
 import uvloop
@@ -80,6 +82,17 @@ def test_a_bound_address_is_taken_before_anybody_is_accepted() -> None:
     with pytest.raises(ListenError, match="in use"):
         Listener("resp", Address(f"127.0.0.1:{listener.port}"))
     listener.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one way only")
+@pytest.mark.parametrize(("host", "is_local"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
+def test_only_what_stays_on_the_machine_is_sent_unpaced(host: str, is_local: bool) -> None:
+    def congestion(which: socket.socket) -> bytes:
+        return which.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+    with closing(Listener("resp", Address(f"{host}:0"))) as listener, socket.socket() as other:
+        for each in listener._sockets:
+            assert congestion(each) == (b"reno" if is_local else congestion(other))
 
 
 def test_all_addresses_of_a_name_get_the_same_port() -> None:
