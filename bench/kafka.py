@@ -1,15 +1,15 @@
 """OneMQ against Apache Kafka over Kafka's protocol, both loaded alike in the same run; see docs/benchmarks.md.
 
 A case is a load with a size, a compression and a number of partitions. It is run several times, OneMQ and Kafka by
-turns. The client takes most of the processors and its runs scatter by a tenth and more, so the best run of each counts:
-whatever else happens on a machine only makes a run slower. A case goes on until neither server's best run has become
-better for some rounds, and longer if the two are close.
+turns, and more often if the two are close: the client takes most of the processors and its runs scatter by a tenth and
+more. The medians count, as they hold what a server does now and then, too; the best runs stand beside them.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from bench.kafka_load import Load, Run, c_consume, c_produce, client, java_consume, java_produce
 from bench.kafka_servers import ASYNC, Servers, Target, apache_kafka, onemq, servers
@@ -19,12 +19,9 @@ from tests.apache_kafka import missing
 
 RUNS = 5
 """At least."""
-RUNS_MAX = 20
-SETTLED_RUNS = 3
-"""So many in a row without a better one, and no more are made."""
-BETTER = 1.01
-NEAR = 0.03
-"""A ratio that is no further from 1 gets all the runs there may be: the best of few is not that exact."""
+RUNS_MAX = 15
+NEAR = 0.05
+"""A ratio that is no further from 1 gets all the runs there may be: the median of few is not that exact."""
 SYNC_RUNS = 3
 """Of the synced cases, which are far from their target."""
 SIZES = (100, 1024)
@@ -103,7 +100,7 @@ def _bulk(
     produced: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
     fetched: dict[str, list[Run]] = {"OneMQ": [], "Kafka": []}
     for run in range(_most(runs, mode)):
-        if run >= max(runs, SETTLED_RUNS + 1) and _is_settled(produced) and (not reads or _is_settled(fetched)):
+        if run >= runs and not _are_near(produced) and not (reads and _are_near(fetched)):
             break
         for each in both if run % 2 == 0 else reversed(both):
             topic = f"bulk-{time.monotonic_ns()}"
@@ -124,25 +121,34 @@ def _most(runs: int, mode: str) -> int:
     return RUNS_MAX if mode == "async" else min(runs, SYNC_RUNS)
 
 
-def _is_settled(runs: dict[str, list[Run]]) -> bool:
-    """Whether the last runs of each server were not better than those before, and one server is better by much."""
-    best = []
-    for each in runs.values():
-        rates = [run.mb_per_second for run in each]
-        best.append(max(rates))
-        if best[-1] > BETTER * max(rates[:-SETTLED_RUNS]):
-            return False
-    return abs(best[0] / best[1] - 1) > NEAR
+def _are_near(runs: dict[str, list[Run]]) -> bool:
+    """Whether neither server is better by much."""
+    ours, theirs = (median(run.mb_per_second for run in each) for each in runs.values())
+    return abs(ours / theirs - 1) <= NEAR
 
 
 def _ratios(name: str, runs: dict[str, list[Run]], target: float, cpu_target: float | None) -> Iterator[Result]:
     """The rate beside Kafka's, and the processor time beside Kafka's."""
-    ours, theirs = (max(run.mb_per_second for run in runs[each]) for each in ("OneMQ", "Kafka"))
-    our_cpu, their_cpu = (min(run.cpu_ms_per_mb for run in runs[each]) for each in ("OneMQ", "Kafka"))
-    words = f"{ours:,.0f} against {theirs:,.0f} MB/s, CPU {our_cpu:.2f} against {their_cpu:.2f} ms/MB"
-    print(f"  {name}: {words}", file=sys.stderr, flush=True)
-    yield Result(name, ours / theirs, "of Kafka", target, beside={"ours_mb_rate": ours, "kafka_mb_rate": theirs})
-    beside = {"ours_cpu_ms": our_cpu, "kafka_cpu_ms": their_cpu}
+    rates = [[run.mb_per_second for run in runs[each]] for each in ("OneMQ", "Kafka")]
+    times = [[run.cpu_ms_per_mb for run in runs[each]] for each in ("OneMQ", "Kafka")]
+    ours, theirs = map(median, rates)
+    our_best, their_best = map(max, rates)
+    our_cpu, their_cpu = map(median, times)
+    print(
+        f"  {name}: {ours:,.0f} against {theirs:,.0f} MB/s (at best {our_best:,.0f} against {their_best:,.0f}), "
+        f"CPU {our_cpu:.2f} against {their_cpu:.2f} ms/MB (at least {min(times[0]):.2f} against {min(times[1]):.2f}), "
+        f"{len(rates[0])} runs",
+        file=sys.stderr,
+        flush=True,
+    )
+    beside = {
+        "ours_mb_rate": ours, "kafka_mb_rate": theirs, "ours_best_mb_rate": our_best, "kafka_best_mb_rate": their_best,
+    }  # fmt: skip
+    yield Result(name, ours / theirs, "of Kafka", target, beside=beside)
+    beside = {
+        "ours_cpu_ms": our_cpu, "kafka_cpu_ms": their_cpu,
+        "ours_least_cpu_ms": min(times[0]), "kafka_least_cpu_ms": min(times[1]),
+    }  # fmt: skip
     yield Result(f"{name}: CPU of the server", our_cpu / max(their_cpu, 1e-9), "of Kafka", cpu_target, False, beside)
 
 
