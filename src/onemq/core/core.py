@@ -139,6 +139,7 @@ class Core:
         self.housekeeping.every(ROUND_MS, self.ranking.forget_passed)
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []
+        self._wrote = False  # since the last tick
         """Partitions with messages that those who wait were not told of yet."""
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
@@ -155,6 +156,7 @@ class Core:
         if now_ms < self.stage.now_ms:
             self.streams.clock_went_back()
         self.stage.now_ms = self.keys.now_ms = now_ms
+        self._wrote = False
         # First, while nothing is staged: what cleaning removes must not rest on what the log does not have yet.
         due_ms: int | None = self.housekeeping.tick(now_ms)
         if self._unsettled or self.groups.hot:
@@ -175,6 +177,12 @@ class Core:
     def set_time(self, now_ms: int) -> None:
         """Begins a turn in which nothing is due as far as the last tick knew; the time must not have gone back."""
         self.stage.now_ms = self.keys.now_ms = now_ms
+
+    def next_due_ms(self) -> int | None:
+        """When something may be due, after a turn, of which the last tick did not know; None if there is nothing."""
+        if self._wrote or self._unsettled or self.groups.hot or self.receiving.screening.later or len(self.scans):
+            return self.stage.now_ms  # only a tick finds out
+        return _earlier(self.receiving.next_due_ms(), self.waiting.next_due_ms())
 
     def settle(self) -> None:
         """Ends the calls of a turn: serves those who wait, and writes what is traced."""
@@ -232,6 +240,7 @@ class Core:
         if taken is None:
             done(None)
             return
+        self._wrote = True
         writes, partitions = taken
         self.log.append(writes, done)
         for partition in partitions:

@@ -162,6 +162,10 @@ class Receiving:
                 group.waiting[request] = None
                 group.waiting.move_to_end(request, last=False)
 
+    def next_due_ms(self) -> int | None:
+        """When the next one's time is up."""
+        return self._deadlines.next_due_ms()
+
     def tick(self, now_ms: int) -> int | None:
         """Answers those whose time is up. Returns when to come again."""
         for request in self._deadlines.pop_due(now_ms):

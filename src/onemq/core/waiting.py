@@ -43,6 +43,10 @@ class Waiting:
         self._deadlines.add(until_ms, wait)
         return wait
 
+    def next_due_ms(self) -> int | None:
+        """When the next one's time is up."""
+        return self._deadlines.next_due_ms()
+
     def settle(self, grown: list[Partition]) -> None:
         """Tells those who wait for messages in partitions that have new ones."""
         for partition in grown:

@@ -32,8 +32,10 @@ from onemq.protocols import Arrived, Peer
 
 _logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.002
-"""So long after the last turn in which somebody asked for something the clock is looked at again. Not one millisecond:
-loops count in whole ones, so it could not be told then whether that was the last."""
+"""So long after the last turn in which somebody asked for what may be due soon, the clock is looked at again. Not one
+millisecond: loops count in whole ones, so it could not be told then whether that was the last."""
+_LOOK_SECONDS_MAX = 0.02
+"""And so long after one that only read, or in which somebody began to wait for longer."""
 _TICK_REST_MS = 5
 """Turns that follow each other faster do not all look for what is due, unless the last look said so: only what one of
 them has scheduled for the very next milliseconds may be so much later."""
@@ -57,6 +59,9 @@ class TurnCore(Protocol):
 
     def set_time(self, now_ms: int) -> None:
         """As `tick`, when nothing is due as far as the last one knew."""
+
+    def next_due_ms(self) -> int | None:
+        """When something may be due, after a turn, of which the last tick did not know."""
 
     def settle(self) -> None:
         """Serves those who wait."""
@@ -330,7 +335,9 @@ class Turns:
     def _look_later(self) -> None:
         """What was asked for may be due before the tick knew."""
         self._active = False
-        self._look_time = self._loop.time() + _LOOK_SECONDS
+        due_ms = self._core.next_due_ms()
+        seconds = _LOOK_SECONDS_MAX if due_ms is None else (due_ms - self._now_ms) / 1000
+        self._look_time = self._loop.time() + min(max(seconds, _LOOK_SECONDS), _LOOK_SECONDS_MAX)
         if self._timer is None or self._wake_time > self._look_time:
             self._wake_at(self._look_time)
 

@@ -136,3 +136,16 @@ def test_waits_that_come_and_go_leave_nothing_behind(broker: Broker, partitions:
     assert len(told) == 1_000
     assert all(not partition.waiting for partition in partitions)
     assert len(broker.core.waiting._deadlines) < 300
+
+
+def test_the_core_says_after_a_turn_when_something_may_be_due(broker: Broker, partitions: list[Partition]) -> None:
+    with broker.turn():
+        pass
+    assert broker.core.next_due_ms() is None, "nothing happened"
+    with broker.turn():
+        Told(broker).wait("a", partitions, 7 * SECOND_MS)
+        Told(broker).wait("b", partitions, 5 * SECOND_MS)
+    assert broker.core.next_due_ms() == broker.now_ms + 5 * SECOND_MS
+    with broker.turn() as core:
+        core.send("t", b"", number=0)
+    assert broker.core.next_due_ms() == broker.now_ms, "what was stored may be due at once"

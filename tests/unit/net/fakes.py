@@ -73,6 +73,7 @@ class FakeCore:
     calls: list[str] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
     due_ms: int | None = None
+    soon_ms: int | None = 0
     flushes: list[Done] = field(default_factory=list)
     at_settle: Callable[[], None] = lambda: None
     at_tick: Callable[[], None] = lambda: None
@@ -87,6 +88,9 @@ class FakeCore:
 
     def set_time(self, now_ms: int) -> None:
         self.calls.append("set_time")
+
+    def next_due_ms(self) -> int | None:
+        return self.soon_ms
 
     def settle(self) -> None:
         self.calls.append("settle")

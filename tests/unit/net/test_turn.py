@@ -274,6 +274,22 @@ class TestClock:
         world.turn(world.first, b"a")
         assert world.loop.next_timer == 0.002
 
+    @pytest.mark.parametrize(("soon_ms", "delay"), [(None, 0.02), (0, 0.002), (1, 0.002), (7, 0.007), (900, 0.02)])
+    def test_the_clock_is_looked_at_no_sooner_than_need_be(self, soon_ms: int | None, delay: float) -> None:
+        world = World()
+        begins_ms = world.now_ms + 5
+        world.core.soon_ms = None if soon_ms is None else begins_ms + soon_ms
+        world.turn(world.first, b"a")
+        assert world.loop.next_timer == pytest.approx(delay)
+
+    def test_what_the_next_turn_schedules_is_learnt_as_soon_as_ever(self) -> None:
+        world = World()
+        world.core.soon_ms = None
+        world.turn(world.first, b"a")
+        world.core.soon_ms = 0
+        world.turn(world.first, b"b")
+        assert world.loop.next_timer == 0.002
+
     def test_while_turns_go_on_the_clock_is_not_looked_at_beside_them(self) -> None:
         world = World()
         world.turn(world.first, b"a")
