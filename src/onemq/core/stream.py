@@ -119,8 +119,8 @@ class Stream:
         low, high = partition.start, partition.end
         if id >> NUMBER_BITS == 0 and id <= 1:
             return low
-        guesses = 2  # the offset if the stream made the id, then as many messages away as the ids there are apart
-        guess = id & NUMBER_MAX
+        guess = id & NUMBER_MAX  # its offset, if the stream made the id; next, as far from there as the ids are apart
+        guesses = 2
         while low < high:
             middle = guess if guesses > 0 and low <= guess < high else (low + high) // 2
             record = self._at(middle)

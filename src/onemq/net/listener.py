@@ -10,6 +10,7 @@ import logging
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import cast
 
@@ -124,8 +125,8 @@ def _listening_socket(family: int, place: tuple[object, ...]) -> socket.socket:
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         _keep_alive(made)
-        if sys.platform == "linux" and ip_address(str(place[0]).partition("%")[0]).is_loopback:
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _UNPACED)
+        if ip_address(str(place[0]).partition("%")[0]).is_loopback:
+            _leave_unpaced(made)
         made.bind(place)
         made.listen(LISTEN_BACKLOG)
         made.setblocking(False)
@@ -142,6 +143,13 @@ def _keep_alive(made: socket.socket) -> None:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
+
+
+def _leave_unpaced(made: socket.socket) -> None:
+    """Accepted sockets inherit this, too. A system that does not let us choose is as good as another."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _UNPACED)
 
 
 def _reason(problem: OSError, address: Address) -> str:
