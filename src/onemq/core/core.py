@@ -139,8 +139,8 @@ class Core:
         self.housekeeping.every(ROUND_MS, self.ranking.forget_passed)
         self._last_run_goes_on = False
         self._unsettled: list[Partition] = []
-        self._wrote = False  # since the last tick
         """Partitions with messages that those who wait were not told of yet."""
+        self._wrote = False  # since the last tick
         self._parts: tuple[Part, ...] = (
             self.topics, self.groups, self.producers, self.schedule, self.keys, self.streams, self.halves,
             self.sent_once, self.ranking, self.owners, self.profiles,

@@ -84,7 +84,7 @@ def test_a_bound_address_is_taken_before_anybody_is_accepted() -> None:
     listener.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one way only")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a program choose")
 @pytest.mark.parametrize(("host", "is_local"), [("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False)])
 def test_only_what_stays_on_the_machine_is_sent_unpaced(host: str, is_local: bool) -> None:
     def congestion(which: socket.socket) -> bytes:
