@@ -61,7 +61,7 @@ KAFKA_PARKED_BYTES_MAX = 1 * MIB
 
 KAFKA_FIRST_FETCH_BYTES_MAX = 128 * KIB
 """What the first fetch of a connection brings, unless one batch is larger. Its client begins to work the sooner."""
-KAFKA_SESSIONLESS_FETCH_BYTES_MAX = 8 * MIB
+KAFKA_SESSIONLESS_FETCH_BYTES_MAX = 3 * MIB
 """What a fetch outside of a session brings, unless one batch is larger. Its client asks for all partitions each time,
 also for those that it has enough of, and keeps an answer until it has worked off all of it (docs/benchmarks.md)."""
 KAFKA_PAGE_PARTITIONS_MAX = 2_000

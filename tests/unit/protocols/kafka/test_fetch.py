@@ -134,7 +134,7 @@ def test_a_connection_gets_little_at_first_and_then_more_each_time(client: Clien
 
 def test_outside_of_a_session_a_fetch_brings_not_too_much(client: Client) -> None:
     for _ in range(5):
-        produce(client, *[sealed(b"x" * 700_000)] * 3)
+        produce(client, *[sealed(b"x" * 260_000)] * 3)
     client.turn()
 
     def counts(**settings: int) -> list[int]:
@@ -143,8 +143,8 @@ def test_outside_of_a_session_a_fetch_brings_not_too_much(client: Client) -> Non
 
     for _ in range(8):
         fetch(client, 0, 0, 0)
-    assert counts() == [1, 5, 5]
-    assert counts(min_bytes=9_200_000) == [3, 5, 5]
+    assert counts() == [2, 5, 5]
+    assert counts(min_bytes=3_400_000) == [3, 5, 5]
     assert counts(session_id=0, session_epoch=0) == [5, 5, 5]
 
 
