@@ -28,8 +28,8 @@ class WriteBehind:
         """Those for which something waits, the one that has waited longest first."""
         self._bytes = 0
         self.recent = Recent()
-        self.unsynced: set[Segment] = set()
-        """Those whose files have bytes that a checkpoint must sync."""
+        self.unsynced: dict[Segment, int] = {}
+        """Those whose files have bytes that a checkpoint must sync, and from which position on."""
 
     def append(self, segment: Segment, batch: Buffer, may_wait: bool) -> None:
         """Takes a batch for the end of a segment; the caller then notes it there. Raises OSError."""
@@ -44,7 +44,7 @@ class WriteBehind:
 
     def write(self, segment: Segment, *batches: Buffer) -> None:
         """Writes what waits for a segment, and batches behind it. Raises OSError."""
-        self.unsynced.add(segment)
+        self.unsynced.setdefault(segment, segment.written)
         self._bytes -= segment.write(*batches)
         self._segments.pop(segment, None)
 
@@ -61,10 +61,14 @@ class WriteBehind:
     def forget(self, segments: Iterable[Segment]) -> None:
         """These are going to be removed."""
         for segment in segments:
-            self.unsynced.discard(segment)
+            self.unsynced.pop(segment, None)
             if segment in self._segments:
                 del self._segments[segment]
                 self._bytes -= len(segment.waiting)
+
+    def unsynced_bytes(self) -> int:
+        """What a checkpoint must sync, of segments that are still there."""
+        return sum([segment.written - first for segment, first in self.unsynced.items()])
 
     def recount(self) -> None:
         """After segments were cut."""

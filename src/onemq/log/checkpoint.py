@@ -23,7 +23,7 @@ class Checkpoint:
         sequence: int,
         topics: list[Any],
         state: Iterable[bytes],
-        dirty: set[Segment],
+        dirty: dict[Segment, int],
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._disk = disk

@@ -1,6 +1,6 @@
 """Runs cleaning in the background: at most once at a time for each partition, over file handles of its own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from onemq.errors import ReadOnly
 from onemq.log import distrust
@@ -45,7 +45,9 @@ class Cleaner:
         run(self._background, work, finish)
         return True
 
-    def last_by_key(self, segments: Sequence[Segment], unsynced: set[Segment], tombstones_before_ms: int) -> Choose:
+    def last_by_key(
+        self, segments: Sequence[Segment], unsynced: Container[Segment], tombstones_before_ms: int
+    ) -> Choose:
         """Keeps the last record of each key, and makes those durable in favour of which others go."""
         ends = [(segment.path, segment.size, segment in unsynced) for segment in segments]
         return lambda: last_by_key(self._scans(ends), tombstones_before_ms)

@@ -440,7 +440,7 @@ class LocalLog:
             return False
         if self._urgent:
             return True
-        if not self._since.is_enough(self._journal.size):
+        if not self._is_much():
             return False
         journal = self._journal
         if self._background is None or journal.synced == journal.sequence or self._synced_file == journal.first:
@@ -448,6 +448,13 @@ class LocalLog:
         self._syncing, self._synced_file = True, journal.first
         self._background.run(journal.sync, self._synced_beforehand)
         return False
+
+    def _is_much(self) -> bool:
+        """Whether enough has come since the last checkpoint for another one."""
+        since, size = self._since, self._journal.size
+        if since.is_enough(size):
+            since.segment_bytes = min(since.segment_bytes, self._behind.unsynced_bytes())
+        return since.is_enough(size)
 
     def _synced_beforehand(self, problem: BaseException | None) -> None:
         self._syncing = False
@@ -466,7 +473,7 @@ class LocalLog:
         except OSError as problem:
             self._stop_writing(problem)
             return
-        unsynced, self._behind.unsynced = self._behind.unsynced, set()
+        unsynced, self._behind.unsynced = self._behind.unsynced, {}
         # After an unclean start nothing new may be acknowledged before the checkpoint is there.
         background = None if self._urgent else self._background
         rest = background.rest if background is not None else _no_rest
@@ -494,7 +501,7 @@ class LocalLog:
         job.give_back()
         if job.sync_failed:
             distrust.leave(self._disk)
-        self._behind.unsynced |= job.dirty
+        self._behind.unsynced |= job.dirty  # with its positions, which come before those since
         self._urgent = True
         self._can_retry = isinstance(problem, OSError) and problem.errno in OUT_OF_SPACE and not job.sync_failed
         if self._can_retry and isinstance(problem, OSError):

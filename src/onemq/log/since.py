@@ -20,7 +20,7 @@ class Since:
         self._patience = 1.0
         self.entries = 0
         self.segment_bytes = 0
-        """Of batches, journaled or not."""
+        """Of batches, journaled or not; at least, as it may count some that were removed again."""
 
     def start_over(self) -> None:
         """A checkpoint begins."""

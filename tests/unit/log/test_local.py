@@ -10,7 +10,7 @@ from onemq.errors import DiskFull, OneMQError, ReadOnly
 from onemq.log import distrust, journal, snapshot
 from onemq.log.engine import WriteSet
 from onemq.log.local import LocalLog
-from onemq.log.since import PATIENCE_MAX
+from onemq.log.since import PATIENCE_MAX, SEGMENT_BYTES_PER_JOURNAL_BYTE
 from tests.sim.disk import SimDisk
 from tests.unit.log.helpers import (
     TOPIC,
@@ -309,6 +309,21 @@ def test_a_large_state_puts_the_next_checkpoint_off_also_after_a_restart() -> No
     log.checkpoint([bytes(1_000_000)])
     append(log, WriteSet(entries=[("x",)] * (PATIENCE_MAX * 10 + 1)))
     assert log.checkpoint_due()
+
+
+@pytest.mark.parametrize("removed", ["deleted", "trimmed", ""])
+def test_async_batches_make_a_checkpoint_due_unless_they_were_removed_again(removed: str) -> None:
+    log = LocalLog(SimDisk(Random(1)), journal_bytes=10_000)
+    log.open()
+    much = SEGMENT_BYTES_PER_JOURNAL_BYTE * 10_000 * 2 // 3
+    for number in range(1, 4):
+        create(log, topic=number)
+        put(log, bytes(much), topic=number, journaled=False)
+        assert log.checkpoint_due() == (number > 1 and not removed)
+        if removed == "deleted":
+            append(log, WriteSet(deletes=[number]))
+        elif removed == "trimmed":
+            append(log, WriteSet(trims=[(number, 0, 1)]))
 
 
 def test_before_a_checkpoint_the_journal_is_synced_in_the_background() -> None:
