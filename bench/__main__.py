@@ -34,9 +34,7 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", help="of `redis` and `kafka`, only cases whose name contains this, or one of: this|that"
     )
-    parser.add_argument(
-        "--runs", type=int, help="how many runs: of `redis` the median counts, of `kafka` the best of at least so many"
-    )
+    parser.add_argument("--runs", type=int, help="how many runs, of `kafka` at least; the medians count")
     parser.add_argument("--steady", action="store_true", help="of `kafka`, ten minutes at the full rate instead")
     parser.add_argument("--data", help="folder on the disk to measure (default: the system's temporary folder)")
     parser.add_argument("--json", help="where the numbers go (default: in bench-results: trunk, redis or kafka.json)")

@@ -1,6 +1,5 @@
 """OneMQ and Apache Kafka on the same disk, for the same load."""
 
-import os
 import shutil
 import tempfile
 import time
@@ -10,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.processors import process_seconds
 from tests.apache_kafka import ApacheKafka
 from tests.kafka_raw import call
 from tests.process import Serve
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _MEGABYTE = bytes(10**6)
 ASYNC = str((1 << 63) - 1)
 FLUSH = {"async": ASYNC, "sync": "1"}
@@ -34,8 +33,7 @@ class Target:
 
     def cpu_seconds(self) -> float:
         """Processor time that it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return process_seconds(self.pid)
 
     def memory_mb(self) -> float:
         """Resident memory."""

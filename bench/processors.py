@@ -1,9 +1,18 @@
 """What the processes of a measurement take of the processors, which a busy machine changes less than rates (Linux)."""
 
 import os
+import time
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_CLOCK_SCHEDULER = 2
+"""Which of a process's clocks: the one that counts nanoseconds on a processor."""
+
+
+def process_seconds(process: int) -> float:
+    """Processor time that all threads of a process have taken so far, exactly: /proc counts in steps of 10 ms, and some
+    runs take no more than that."""
+    return time.clock_gettime((~process << 3) | _CLOCK_SCHEDULER)  # as clock_getcpuclockid(3) makes it
 
 
 def used(broker: int) -> dict[str, float]:

@@ -4,7 +4,6 @@ Both load any server alike: so many connections, each with so many requests unde
 """
 
 import csv
-import os
 import select
 import socket
 import subprocess
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+from bench.processors import process_seconds
 
 
 class Run(NamedTuple):
@@ -38,8 +37,7 @@ class Target:
 
     def cpu_seconds(self) -> float:
         """Processor time that its process has taken so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return process_seconds(self.pid)
 
     def resident_mb(self) -> float:
         """Memory of its process."""
