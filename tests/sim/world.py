@@ -155,6 +155,7 @@ class World:
             inline_sync_seconds_max=random.choice([0.0, 1.0]),
             segment_waiting_bytes_max=random.choice([0, 500, 2_000, 1 << 16]),
             waiting_bytes_max=random.choice([1_000, 5_000, 1 << 20]),
+            segment_ahead_bytes=random.choice([0, 300, 2_000, 1 << 16]),
         )
         self.log.open()
         assert not self.log.report.damage, self.log.report.damage

@@ -40,6 +40,7 @@ BUFFERS_PER_WRITE_MAX = os.sysconf("SC_IOV_MAX")
 OUT_OF_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """The numbers of errors that pass when there is room again."""
 _NOT_TRACKED = -1
+_ZEROS = memoryview(bytes(1 << 20))
 
 
 class Readable(Protocol):
@@ -61,8 +62,9 @@ class File(Readable, Protocol):
     def reserve(self, size: int) -> None:
         """See to it that at least `size` zeros lie behind the end. Appends of this handle go over them from now on.
 
-        A sync of bytes that were written over zeros is quicker: it has no new length to keep. The file must have no
-        other writer. Raises OSError; some of the zeros may then be there, and appends still go in front of them.
+        A sync of bytes that were written over zeros is quicker: it has no new length to keep. And the system's cache
+        takes many zeros at once in larger pages than the pieces that go over them. The file must have no other writer.
+        Raises OSError; some of the zeros may then be there, and appends still go in front of them.
         """
 
     def size(self) -> int:
@@ -196,7 +198,7 @@ class OsFile:
             fcntl.fcntl(self._descriptor, fcntl.F_SETFL, flags & ~os.O_APPEND)
         wanted, self._zeros_end = self._end + size, max(self._zeros_end, self._end)
         while self._zeros_end < wanted:
-            zeros = bytes(wanted - self._zeros_end)
+            zeros = _ZEROS[: wanted - self._zeros_end]
             self._zeros_end += os.pwrite(self._descriptor, zeros, self._zeros_end)
 
     def _append_slices(self, parts: Sequence[Buffer], written: int) -> None:

@@ -20,7 +20,7 @@ from onemq.log.index import CHUNK, ROW
 from onemq.log.index import parse as parse_index
 from onemq.log.journal import JournalEntry, JournalFile
 from onemq.log.records import decode
-from onemq.log.salvage import first_unsound, next_sound
+from onemq.log.salvage import first_unsound, next_sound, only_zeros
 from onemq.log.scan import OFFSET_MAX, scan_file
 
 Item = dict[str, object]
@@ -175,6 +175,9 @@ def _segment(disk: Disk, path: str, records: bool) -> Iterator[Item]:
                 return
             except Corrupt:
                 damaged = first_unsound(file, place, size, OFFSET_MAX)
+                if only_zeros(file, damaged[0]):
+                    yield {"kind": "zeros", "position": damaged[0], "bytes": size - damaged[0]}
+                    return
                 place = next_sound(file, damaged[0], size, damaged[1], OFFSET_MAX) or (size, 0)
                 yield _damage(path, damaged[0], f"{place[0] - damaged[0]} bytes cannot be read")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
 from onemq.log import distrust, folder, sets
-from onemq.log.behind import SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
+from onemq.log.behind import AHEAD_BYTES, SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
 from onemq.log.checkpoint import Checkpoint
 from onemq.log.cleaner import Choose, Cleaner
 from onemq.log.cleaning import CleanedSegment, by_offset
@@ -54,6 +54,7 @@ class LocalLog:
         open_files_max: int = OPEN_FILES_MAX,
         segment_waiting_bytes_max: int = SEGMENT_WAITING_BYTES_MAX,
         waiting_bytes_max: int = WAITING_BYTES_MAX,
+        segment_ahead_bytes: int = AHEAD_BYTES,
         on_trouble: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`on_trouble` is told what an operator should know and what stops nothing."""
@@ -61,7 +62,7 @@ class LocalLog:
         self._background = background
         self._on_trouble = on_trouble
         self._files = OpenFiles(disk, open_files_max)
-        self._behind = WriteBehind(segment_waiting_bytes_max, waiting_bytes_max)
+        self._behind = WriteBehind(segment_waiting_bytes_max, waiting_bytes_max, segment_ahead_bytes)
         self._registry = Registry(self._files, self._behind, index_interval_bytes)
         self._journal = Journal(disk, journal_reserve_bytes)
         self._cleaner = Cleaner(disk, background)
@@ -130,6 +131,8 @@ class LocalLog:
     def close(self) -> None:
         """Closes all files. What waits for its segment stays in the journal, and the next start writes it."""
         self._journal.close()
+        with suppress(OSError):  # the next start does it
+            self._registry.cut_ahead()
         self._files.close()
 
     def replay(self) -> Replay:

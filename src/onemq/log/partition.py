@@ -120,8 +120,11 @@ class Partition:
 
     def _begin(self, base_offset: int) -> Segment:
         """A new segment: there is none, or the last one is full or old. That one gets all that waits for it."""
-        if self.segments and self.segments[-1].waiting:
-            self._behind.write(self.segments[-1])  # cleaning reads it from the file
+        if self.segments:
+            last = self.segments[-1]
+            if last.waiting:
+                self._behind.write(last)  # cleaning reads it from the file
+            last.cut_ahead()
         segment = self.new_segment(base_offset)
         segment.create()
         return segment

@@ -326,10 +326,10 @@ class Recovery:
             known = set()
             for partition in topic.partitions:
                 known |= {segment.path for segment in partition.segments}
-                if partition.segments:
-                    last = partition.segments[-1]
-                    if last.file.size() > last.size:
-                        last.file.truncate(last.size)
+                for segment in partition.segments:
+                    may_have_more = segment is partition.segments[-1] or segment in self._registry.behind.unsynced
+                    if may_have_more and segment.file.size() > segment.size:
+                        segment.file.truncate(segment.size)
             self._remove_unknown(topic.folder, known)
 
     def _remove_unknown(self, folder: str, known: set[str]) -> None:

@@ -18,7 +18,7 @@ from onemq.log.disk import Disk
 from onemq.log.journal import Journal, JournalFile
 from onemq.log.overlay import Overlay
 from onemq.log.recovery import newest_snapshot
-from onemq.log.salvage import first_unsound
+from onemq.log.salvage import first_unsound, only_zeros
 from onemq.log.scan import OFFSET_MAX
 from onemq.log.segment import Segment
 from onemq.log.survey import Survey, survey
@@ -153,8 +153,8 @@ class _Repair:
     def _keep_leftover(self, path: str, known: dict[str, Segment]) -> None:
         if path in known:
             with closing(self._disk.open(path, read_only=True)) as file:
-                size = file.size()
-            if size > known[path].size:
+                is_empty = only_zeros(file, known[path].size)
+            if not is_empty:
                 self._copy_to_quarantine(path, known[path].size)
         elif path.endswith(".log"):
             with closing(self._disk.open(path, read_only=True)) as file:

@@ -57,6 +57,15 @@ def next_sound(file: Readable, after: int, size: int, lowest: int, end: int) -> 
     return None
 
 
+def only_zeros(file: Readable, position: int) -> bool:
+    """Whether nothing but zeros lies from a position on: written ahead for batches that did not come."""
+    while data := file.read(position, _WINDOW_BYTES):
+        if data.strip(b"\0"):
+            return False
+        position += len(data)
+    return True
+
+
 def _is_plausible(head: bytes, room: int, lowest: int, end: int) -> bool:
     offset, length = int.from_bytes(head[:8], "big"), int.from_bytes(head[8:], "big")
     return lowest <= offset < end and HEADER_BYTES <= LENGTH_PREFIX_BYTES + length <= room

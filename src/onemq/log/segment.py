@@ -4,10 +4,13 @@
 derived. A segment that was cleaned has a generation in its name: `<partition>-<base>.c<n>.log`.
 
 The newest batches may wait in memory to be written (log/behind.py); reading finds them as if they were in
-the file. What lies in the file beyond `written` is left over from a failed write and does not count.
+the file. What lies in the file beyond `written` is zeros that were written ahead, or left over from a failed write, and
+does not count.
 
     | in the file        | waiting            |
     0                    ^ written            ^ size
+    | in the file        | zeros |
+    0                    ^ written
 
 Every read checks what it gives. A stretch, which is read when it is sent (log/stretch.py), is given only where this
 process wrote the bytes itself, or has checked everything before their end.
@@ -19,6 +22,7 @@ process wrote the bytes itself, or has checked everything before their end.
 
 import errno
 from collections.abc import Iterator
+from contextlib import suppress
 from struct import Struct
 
 from crc32c import crc32c
@@ -55,6 +59,8 @@ class Segment:
     """A run of batches from `base` up to `end` in one file."""
 
     __slots__ = (
+        "_ahead",
+        "_ahead_to",
         "_files",
         "_hints",
         "_index",
@@ -73,6 +79,8 @@ class Segment:
 
     def __init__(self, files: OpenFiles, path: str, base: int, interval_bytes: int) -> None:
         self._files = files
+        self._ahead: File | None = None  # through which zeros were written: another one would append behind them
+        self._ahead_to = 0
         self._interval_bytes = interval_bytes
         self._index: Index | None = None
         self._hints: dict[int, int] = {}
@@ -113,12 +121,32 @@ class Segment:
         if file.size():
             file.truncate(0)
 
+    def write_ahead(self, size: int, unit: int) -> None:
+        """Has zeros in the file for the next `size` bytes, up to a multiple of the unit. They are cut off when nothing
+        more is written to it. Where that cannot be, it is as well."""
+        end = self.written + size
+        if end <= self._ahead_to:
+            return
+        file, end = self._files.get(self.path), -(-end // unit) * unit
+        with suppress(OSError):
+            if file is self._ahead or file.size() == self.written:
+                self._ahead, self._ahead_to = file, end
+                file.reserve(end - self.written)
+
+    def cut_ahead(self) -> None:
+        """Removes zeros that nothing was written over. Raises OSError."""
+        if self._ahead is not None:
+            self._files.get(self.path).truncate(self.written)
+            self._ahead, self._ahead_to = None, 0
+
     def write(self, *batches: Buffer) -> int:
         """Writes what waits, and batches behind it that the caller then notes. Syncs nothing. Returns how much had
         waited. Raises OSError; then it waits still, and the file is as before."""
         waiting = self.waiting
         file = self._files.get(self.path)
         try:
+            if file is not self._ahead:
+                self.cut_ahead()
             file.append((waiting, *batches) if waiting else batches)
         except OSError:
             self._cut_back(file)
@@ -129,6 +157,7 @@ class Segment:
 
     def _cut_back(self, file: File) -> None:
         """Removes what a failed write may have left: the next one must not come behind it."""
+        self._ahead_to = 0
         try:
             file.truncate(self.written)
         except OSError as problem:
@@ -281,6 +310,7 @@ class Segment:
         written = self.written
         del self.waiting[max(size - written, 0) :]
         self.size, self.end = size, end
+        self._ahead_to = 0
         self.plain_to, self.written_from = min(self.plain_to, size), min(self.written_from, size)
         self._hints.clear()
         if self._index is not None:

@@ -93,6 +93,13 @@ class Registry:
                 self.files.forget(segment.path)
         return gone.folder
 
+    def cut_ahead(self) -> None:
+        """Nothing more is written: see `Segment.cut_ahead`. Raises OSError."""
+        for topic in self.topics.values():
+            for partition in topic.partitions:
+                if partition.segments:
+                    partition.segments[-1].cut_ahead()
+
     def meta(self) -> list[Any]:
         """What a snapshot keeps."""
         return [

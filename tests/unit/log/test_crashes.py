@@ -125,6 +125,7 @@ class Story:
             index_interval_bytes=self.random.choice((64, 300, 4096)),
             segment_waiting_bytes_max=self.random.choice((0, 300, 2000, 1 << 16)),
             waiting_bytes_max=self.random.choice((500, 3000, 1 << 20)),
+            segment_ahead_bytes=self.random.choice((0, 100, 1000, 1 << 16)),
         )
         report = self.log.open()
         assert not report.damage, report
