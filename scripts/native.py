@@ -34,8 +34,8 @@ sys.path.insert(0, str(SOURCES))
 from onemq.native import FOLDER, MANIFEST, SUFFIX, fingerprint  # noqa: E402
 
 MODULES = {
-    "log": """batch batch_builder records engine pending behind scan segment index openfiles topicfiles partition
-        commit local recent""",
+    "log": """batch batch_builder records engine pending ahead behind scan segment index indexing openfiles topicfiles
+        partition commit local recent""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
         topics producers marked bitmap fetching core""",

@@ -7,16 +7,13 @@ begins with writing everything that waits. Reads find it where it belongs (`Segm
 
 from collections.abc import Iterable
 
+from onemq.log.ahead import AHEAD_BYTES
 from onemq.log.disk import Buffer
 from onemq.log.recent import Recent
 from onemq.log.segment import Segment
 
 SEGMENT_WAITING_BYTES_MAX = 64 << 10
 WAITING_BYTES_MAX = 8 << 20
-AHEAD_BYTES = 64 << 10
-"""Where a segment that has as much is written in smaller pieces, so many zeros are written ahead of them at a time. The
-system's cache takes these in one page of that size, where it would make several small ones for the pieces: they are
-written in two thirds of the time, and sent in four fifths (docs/benchmarks.md)."""
 
 
 class WriteBehind:

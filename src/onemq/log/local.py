@@ -15,7 +15,8 @@ from typing import Any
 
 from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
 from onemq.log import distrust, folder, sets
-from onemq.log.behind import AHEAD_BYTES, SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
+from onemq.log.ahead import AHEAD_BYTES
+from onemq.log.behind import SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
 from onemq.log.checkpoint import Checkpoint
 from onemq.log.cleaner import Choose, Cleaner
 from onemq.log.cleaning import CleanedSegment, by_offset

@@ -22,13 +22,12 @@ process wrote the bytes itself, or has checked everything before their end.
 
 import errno
 from collections.abc import Iterator
-from contextlib import suppress
 from struct import Struct
 
 from crc32c import crc32c
 
 from onemq.errors import Corrupt
-from onemq.log import index as index_file
+from onemq.log.ahead import Ahead
 from onemq.log.batch import (
     CHECKED_AT,
     HEADER_BYTES,
@@ -42,6 +41,7 @@ from onemq.log.batch import (
 )
 from onemq.log.disk import Buffer, File, Readable
 from onemq.log.index import NO_TIME, Index
+from onemq.log.indexing import load_index
 from onemq.log.openfiles import OpenFiles
 from onemq.log.records import first_since
 from onemq.log.salvage import Place, first_unsound, next_sound
@@ -60,7 +60,6 @@ class Segment:
 
     __slots__ = (
         "_ahead",
-        "_ahead_to",
         "_files",
         "_hints",
         "_index",
@@ -79,8 +78,7 @@ class Segment:
 
     def __init__(self, files: OpenFiles, path: str, base: int, interval_bytes: int) -> None:
         self._files = files
-        self._ahead: File | None = None  # through which zeros were written: another one would append behind them
-        self._ahead_to = 0
+        self._ahead = Ahead()
         self._interval_bytes = interval_bytes
         self._index: Index | None = None
         self._hints: dict[int, int] = {}
@@ -122,22 +120,16 @@ class Segment:
             file.truncate(0)
 
     def write_ahead(self, size: int, unit: int) -> None:
-        """Has zeros in the file for the next `size` bytes, up to a multiple of the unit. They are cut off when nothing
-        more is written to it. Where that cannot be, it is as well."""
-        end = self.written + size
-        if end <= self._ahead_to:
-            return
-        file, end = self._files.get(self.path), -(-end // unit) * unit
-        with suppress(OSError):
-            if file is self._ahead or file.size() == self.written:
-                self._ahead, self._ahead_to = file, end
-                file.reserve(end - self.written)
+        """Has zeros in the file for the next `size` bytes (log/ahead.py). They are cut off when it is written to no
+        more."""
+        written = self.written
+        if self._ahead.is_short(written + size):
+            self._ahead.write(self._files.get(self.path), written, written + size, unit)
 
     def cut_ahead(self) -> None:
         """Removes zeros that nothing was written over. Raises OSError."""
-        if self._ahead is not None:
-            self._files.get(self.path).truncate(self.written)
-            self._ahead, self._ahead_to = None, 0
+        if self._ahead.any:
+            self._ahead.cut(self._files.get(self.path), self.written)
 
     def write(self, *batches: Buffer) -> int:
         """Writes what waits, and batches behind it that the caller then notes. Syncs nothing. Returns how much had
@@ -145,8 +137,8 @@ class Segment:
         waiting = self.waiting
         file = self._files.get(self.path)
         try:
-            if file is not self._ahead:
-                self.cut_ahead()
+            if not self._ahead.allows(file):
+                self._ahead.cut(file, self.written)
             file.append((waiting, *batches) if waiting else batches)
         except OSError:
             self._cut_back(file)
@@ -157,7 +149,7 @@ class Segment:
 
     def _cut_back(self, file: File) -> None:
         """Removes what a failed write may have left: the next one must not come behind it."""
-        self._ahead_to = 0
+        self._ahead.were_cut()
         try:
             file.truncate(self.written)
         except OSError as problem:
@@ -172,7 +164,7 @@ class Segment:
     def index(self) -> Index:
         """The index, read from its file or, where that is missing or wrong, rebuilt from the segment."""
         if self._index is None:
-            self._index = self._load_index() if self.size else Index(self._interval_bytes)
+            self._index = load_index(self, self._files.disk, self._interval_bytes)
         return self._index
 
     def note(self, base_offset: int, next_offset: int, first_ms: int, max_ms: int, size: int) -> None:
@@ -238,7 +230,7 @@ class Segment:
             end = self._sound_end(data, place)
             if end:
                 return data if end == len(data) else data[:end]
-            following = self._behind(place)
+            following = self.behind(place)
             if offset < following[1]:
                 raise self._damaged(place, offset)
             place = self._find_from(following, offset)  # the damaged batch only seemed to cover the offset
@@ -310,7 +302,7 @@ class Segment:
         written = self.written
         del self.waiting[max(size - written, 0) :]
         self.size, self.end = size, end
-        self._ahead_to = 0
+        self._ahead.were_cut()
         self.plain_to, self.written_from = min(self.plain_to, size), min(self.written_from, size)
         self._hints.clear()
         if self._index is not None:
@@ -379,12 +371,12 @@ class Segment:
     def _pass_over(self, start: Place, offset: int) -> tuple[Place, bool]:
         """Where to go on behind damage that lies before the offset. Raises `Corrupt` if that is damaged itself."""
         damaged = first_unsound(self.content, start, self.size, self.end)
-        following = self._behind(damaged)
+        following = self.behind(damaged)
         if offset < following[1]:
             raise self._damaged(damaged, offset)
         return following, False
 
-    def _behind(self, damaged: Place) -> Place:
+    def behind(self, damaged: Place) -> Place:
         """The next sound batch after a damaged one, or the end."""
         return next_sound(self.content, damaged[0], self.size, damaged[1], self.end) or (self.size, self.end)
 
@@ -427,46 +419,13 @@ class Segment:
 
     def _damaged(self, damaged: Place, offset: int) -> Corrupt:
         self.plain_to, self.written_from = min(self.plain_to, damaged[0]), self.size
-        resume = self._behind(damaged)[1]
+        resume = self.behind(damaged)[1]
         return Corrupt(
             f"{self.path} is damaged at byte {damaged[0]} (offset {offset}); "
             f"the next readable offset is {resume}; run `onemq log verify` for the whole picture",
             resume,
             offset,
         )
-
-    def _load_index(self) -> Index:
-        disk = self._files.disk
-        if disk.exists(self.index_path):
-            file = disk.open(self.index_path, read_only=True)
-            data = file.read(0, file.size())
-            file.close()
-            index = index_file.parse(data, self._interval_bytes)
-            if index is not None:
-                index.cut(self.size)  # rows of a checkpoint that was not finished
-                return index
-        return self._rebuild_index()
-
-    def _rebuild_index(self) -> Index:
-        index = Index(self._interval_bytes)
-        place = (0, self.base)
-        while place[0] < self.size:
-            index.next_position = place[0]  # a row for the first sound batch behind damage
-            place = self._index_from(index, place)
-        return index
-
-    def _index_from(self, index: Index, start: Place) -> Place:
-        """Indexes sound batches; returns where others begin behind damage. Reading that says what is wrong."""
-        time_ms = self.max_timestamp_ms if start[0] else NO_TIME
-        try:
-            for position, header, _, _ in self.scan(start[0]):
-                index.add(header.base_offset - self.base, position, time_ms)
-                time_ms = max(time_ms, header.max_timestamp_ms)
-        except Corrupt:
-            damaged = first_unsound(self.content, start, self.size, self.end)
-            index.cut(damaged[0])
-            return self._behind(damaged)
-        return self.size, self.end
 
 
 class _Content:
