@@ -3,8 +3,8 @@
     | batches, written        | zeros             |
     0                         ^                   ^ a multiple of the unit
 
-The system's cache makes pages as large as what is written at once: one for the zeros, where it would make several for the
-pieces. These are then written in two thirds of the time, and sent in four fifths (docs/benchmarks.md).
+The system's cache makes pages as large as what is written at once: one for the zeros, where it would make several for
+the pieces. These are then written in two thirds of the time, and sent in four fifths (docs/benchmarks.md).
 
 A handle that has reserved zeros appends in front of them, any other one behind them. So they are cut off before
 another one writes, and when nothing more comes.
