@@ -2,7 +2,8 @@
 
 A case is a load with a size, a compression and a number of partitions. It is run several times, OneMQ and Kafka by
 turns, and more often if the two are close: the client takes most of the processors and its runs scatter by a tenth and
-more. The medians count, as they hold what a server does now and then, too; the best runs stand beside them.
+more. What both were sent is fetched several times, again by turns. The medians count, as they hold what a server does
+now and then, too; the best runs stand beside them.
 """
 
 import sys
@@ -19,7 +20,9 @@ from tests.apache_kafka import missing
 
 RUNS = 5
 """At least."""
-RUNS_MAX = 15
+RUNS_MAX = 9
+FETCHES = 3
+"""Of what one run has produced. They take less time than producing it, and scatter as much."""
 NEAR = 0.05
 """Servers that are no further from each other, or whose middle halves of runs overlap, get all the runs there may be:
 the median of few is not that exact."""
@@ -103,17 +106,24 @@ def _bulk(
     for run in range(_most(runs, mode)):
         if run >= runs and not _are_near(produced) and not (reads and _are_near(fetched)):
             break
-        for each in both if run % 2 == 0 else reversed(both):
-            topic = f"bulk-{time.monotonic_ns()}"
+        topic = f"bulk-{time.monotonic_ns()}"
+        for each in _by_turns(both, run):
             each.create(topic, load.partitions, mode)
             each.touch_memory(load.megabytes)
             produced[each.name].append(client.produce(each, topic, load))
-            if reads:
+        for number in range(FETCHES if reads else 0):
+            for each in _by_turns(both, run + number):
                 fetched[each.name].append(client.consume(each, topic, load))
+        for each in both:
             each.delete(topic)
     yield from _ratios(produce, produced, target, 1.0 if mode == "async" else None)
     if reads:
         yield from _ratios(fetch, fetched, target, 1.0)
+
+
+def _by_turns(both: Servers, number: int) -> list[Target]:
+    """Who comes first the first time, is second the next one."""
+    return [both.ours, both.theirs] if number % 2 == 0 else [both.theirs, both.ours]
 
 
 def _most(runs: int, mode: str) -> int:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ def java_consume(target: Target, topic: str, load: Load) -> Run:
     """kafka-consumer-perf-test from the beginning; the rate is that of fetching, without joining the group."""
     output, cpu = _java(
         target, "kafka-consumer-perf-test", "--topic", topic, "--num-records", str(load.count),
-        "--group", f"{topic}-java", "--timeout", "60000", "--hide-header",
+        "--group", f"{topic}-{time.monotonic_ns()}", "--timeout", "60000", "--hide-header",
     )  # fmt: skip
     line = next(line for line in reversed(output.splitlines()) if line.count(",") >= 9)
     fields = [each.strip() for each in line.split(",")]
