@@ -131,7 +131,7 @@ def _plain(value: object) -> object:
 
 
 _INDENT = {"format": 0, "journal": 0, "snapshot": 0, "segment": 0, "index": 0, "gone": 0, "damage": 1, "torn": 1}
-_INDENT |= {"entry": 1, "batch": 1, "row": 1, "topic": 1, "partition": 2, "kept segment": 3, "record": 2}
+_INDENT |= {"entry": 1, "batch": 1, "zeros": 1, "row": 1, "topic": 1, "partition": 2, "kept segment": 3, "record": 2}
 
 
 def _as_text(item: dict[str, object]) -> str:
