@@ -6,6 +6,7 @@ more. What both were sent is fetched several times, again by turns. The medians 
 now and then, too; the best runs stand beside them.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -111,6 +112,8 @@ def _bulk(
             each.create(topic, load.partitions, mode)
             each.touch_memory(load.megabytes)
             produced[each.name].append(client.produce(each, topic, load))
+        if reads:
+            os.sync()  # else the system writes it to the disk some time later, in whoever's run that falls
         for number in range(FETCHES if reads else 0):
             for each in _by_turns(both, run + number):
                 fetched[each.name].append(client.consume(each, topic, load))
