@@ -46,9 +46,8 @@ def hello(session: "RespSession", request: list[bytes]) -> bytes:
         log_in(session, *login)
     if session.user is None:
         raise CommandError(
-            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH "
-            "<user> <pass> option can be used to authenticate the client and select the RESP protocol version at the "
-            "same time"
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
+            "option can be used to authenticate the client and select the RESP protocol version at the same time"
         )
     session.replies, session.name = chosen, name
     session.choose_table()

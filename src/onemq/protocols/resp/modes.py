@@ -26,6 +26,7 @@ Table = Mapping[bytes, Command]
 Change = Callable[[Command], Command]
 
 _QUEUED = replies.simple("QUEUED")
+_NOT_LOGGED_IN = "NOAUTH Authentication required."
 _NEVER_QUEUED = frozenset(("exec", "discard", "multi", "watch", "quit", "reset"))
 _PUBLISHING = frozenset(("publish", "spublish"))
 """They wait with the commands that write."""
@@ -96,7 +97,8 @@ def _refusing(row: Command) -> Command:
         return row
 
     def refuse(session: "RespSession", request: list[bytes]) -> bytes:
-        raise CommandError("NOAUTH Authentication required.")
+        row.find(request)  # what is not there is refused as such
+        raise aborted(_NOT_LOGGED_IN) if row.name == "exec" else CommandError(_NOT_LOGGED_IN)
 
     return replace(row, handler=refuse)
 
