@@ -18,6 +18,10 @@ RESP_ARGUMENTS_MAX = 1024 * KIB
 """The most arguments of one request."""
 RESP_REQUEST_BYTES_MAX = 256 * MIB
 """All arguments of one request together."""
+RESP_LOGIN_ARGUMENTS_MAX = 10
+RESP_LOGIN_BULK_BYTES_MAX = 16 * KIB
+"""The arguments of a request, and each of them, of a client that has not logged in, where there are users; as in
+Redis."""
 RESP_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while its commands wait; then we stop reading from it."""
 RESP_NAME_BYTES_MAX = 1 * KIB

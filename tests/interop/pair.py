@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import AuthenticationError, ResponseError
 from redis.retry import Retry
 
 from tests.process import START_SECONDS_MAX, free_port
@@ -63,15 +63,18 @@ def _answers(port: int) -> bool:
     try:
         with connection(port) as client:
             return bool(client.ping())
+    except AuthenticationError:
+        return True
     except redis.ConnectionError:
         return False
 
 
-def connection(port: int, protocol: int = 2) -> redis.Redis:
+def connection(port: int, protocol: int = 2, user: str | None = None, password: str | None = None) -> redis.Redis:
     """A client of one connection that gives replies as they come: bytes, not parsed per command."""
     client = redis.Redis(
-        port=port, protocol=protocol, single_connection_client=True, retry=Retry(NoBackoff(), 0), socket_timeout=30
-    )
+        port=port, protocol=protocol, username=user, password=password, single_connection_client=True,
+        retry=Retry(NoBackoff(), 0), socket_timeout=30,
+    )  # fmt: skip
     client.response_callbacks.clear()
     return client
 

@@ -7,6 +7,8 @@
 codec.py decodes whole requests faster, with hiredis, and leaves to this one what is cut in two,
 inline, oversized or wrong. Lengths are checked when they are announced: nothing is buffered or
 allocated for a length that is refused. Error texts are those of Redis, which clients match on.
+
+A client that must log in and has not is a stranger: it may announce only what logging in takes.
 """
 
 import re
@@ -16,6 +18,8 @@ from onemq.limits import (
     RESP_ARGUMENTS_MAX,
     RESP_BULK_BYTES_MAX,
     RESP_INLINE_BYTES_MAX,
+    RESP_LOGIN_ARGUMENTS_MAX,
+    RESP_LOGIN_BULK_BYTES_MAX,
     RESP_REQUEST_BYTES_MAX,
 )
 from onemq.protocols.resp.inline import split_words
@@ -28,9 +32,11 @@ _DOLLAR = ord("$")
 class CarefulDecoder:
     """Takes bytes in any pieces, gives out requests one by one."""
 
-    __slots__ = ("_arguments", "_buffer", "_bulk_bytes", "_missing", "_position", "_request_bytes")
+    __slots__ = ("_arguments", "_buffer", "_bulk_bytes", "_missing", "_position", "_request_bytes", "of_stranger")
 
     def __init__(self) -> None:
+        self.of_stranger = False
+        """Whether the next requests are a stranger's. Only to be changed between two requests."""
         self._buffer = bytearray()
         self._position = 0
         self._forget_request()
@@ -83,6 +89,8 @@ class CarefulDecoder:
                     return False
                 if count > RESP_ARGUMENTS_MAX:
                     raise ProtocolError("invalid multibulk length")
+                if self.of_stranger and count > RESP_LOGIN_ARGUMENTS_MAX:
+                    raise ProtocolError("unauthenticated multibulk length")
                 self._missing = max(count, 0)
             if self._missing or self._arguments:
                 return True
@@ -126,6 +134,8 @@ class CarefulDecoder:
             return False
         if not 0 <= length <= RESP_BULK_BYTES_MAX:
             raise ProtocolError("invalid bulk length")
+        if self.of_stranger and length > RESP_LOGIN_BULK_BYTES_MAX:
+            raise ProtocolError("unauthenticated bulk length")
         self._request_bytes += length
         if self._request_bytes > RESP_REQUEST_BYTES_MAX:
             raise ProtocolError(f"request is larger than {RESP_REQUEST_BYTES_MAX} bytes")

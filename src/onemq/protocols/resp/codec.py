@@ -11,6 +11,9 @@ fed after the slice shows whether the slice ended with a request. If it did not,
 was not a plain request, the slice is decoded again by `CarefulDecoder`, which has the last word. (Only an argument sent
 as a simple or verbatim string or a big number, which no client does, is taken for what it says.)
 
+What comes from strangers (careful.py) is left to the careful decoder altogether, which gives out one request at a
+time: whether the next one is still a stranger's is known when this one was executed.
+
 A client that sends one request at a time mostly sends the same one again, but for its last word: then there is nothing
 to parse.
 """
@@ -63,7 +66,7 @@ class RequestDecoder:
         self._start = self._end = 0  # the slice of the chunk that hiredis has
         self._reader = hiredis.Reader(notEnoughData=_MORE)
         self._careful = CarefulDecoder()
-        self._is_careful = False  # the careful decoder has something to go on with
+        self._is_careful = False  # the careful decoder has something to go on with, or has all that comes
         self._one_only = False  # it gives back what follows the request it is at
         self._last_bytes = 0  # the size of the last chunk that hiredis had whole
         self._shape: Shape | None = None  # of a request that came alone, after another one of its size
@@ -76,8 +79,23 @@ class RequestDecoder:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything that was received has become a request."""
+        """Whether everything that was received has become a request; of a stranger that is never said."""
         return not (self._chunk or self._is_careful)
+
+    def restrict(self) -> None:
+        """The next requests are a stranger's. Only to be called between two requests, as is `lift`."""
+        if self._start < self._end:
+            self._reader = hiredis.Reader(notEnoughData=_MORE)
+        self._hand_over()
+        self._careful.of_stranger = True
+
+    def lift(self) -> None:
+        """The stranger has logged in; only to be called after `restrict`."""
+        self._careful.of_stranger = False
+        if rest := self._careful.take_rest():
+            self._chunks.appendleft(rest)
+        self._is_careful = False
+        self._next_chunk()
 
     def feed(self, data: bytes) -> None:
         if not data:
@@ -184,7 +202,7 @@ class RequestDecoder:
         if request is not None and self._one_only and (rest := self._careful.take_rest()):
             # It was only cut in two: what follows it is for hiredis again.
             self._chunks.appendleft(rest)
-        if self._careful.between_requests:
+        if self._careful.between_requests and not self._careful.of_stranger:
             self._is_careful = False
             self._next_chunk()
         return request
@@ -196,7 +214,7 @@ class RequestDecoder:
         if not self._chunks:
             return False
         self._careful.feed(self._chunks.popleft())
-        self._one_only = True
+        self._one_only = not self._careful.of_stranger
         return True
 
 

@@ -105,8 +105,7 @@ def log_in(session: "RespSession", user: bytes, password: bytes) -> None:
         is_known = False
     if not is_known:
         raise CommandError("WRONGPASS invalid username-password pair or user is disabled.")
-    session.user = user
-    session.choose_table()
+    session.become(user)
 
 
 def checked_name(name: bytes, what: str = "Client names") -> bytes:
@@ -134,8 +133,7 @@ def reset(session: "RespSession", request: list[bytes]) -> bytes:
     session.name = b""
     session.skipped_replies = 0
     session.no_evict = session.no_touch = False
-    session.user = None if session.service.users else DEFAULT_USER
-    session.choose_table()
+    session.become(None if session.service.users else DEFAULT_USER)
     return _RESET
 
 

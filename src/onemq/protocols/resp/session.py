@@ -118,6 +118,8 @@ class RespSession:
         """Who logged in; nobody needs to where there are no users."""
         self._commands = service.modes.table(self)
         self._decoder = RequestDecoder()
+        if self.user is None:
+            self._decoder.restrict()
         self._todo = _NOTHING  # decoded, not executed yet
         self._has_more = False  # of what was received, decoded or not
         self._output: list[bytes] = []
@@ -219,6 +221,15 @@ class RespSession:
         if not self.ended:
             self._todo = chain((request,), self._todo)
             self._proceed()
+
+    def become(self, user: bytes | None) -> None:
+        """Somebody has logged in, or with None out."""
+        if user is None and self.user is not None:
+            self._decoder.restrict()
+        elif user is not None and self.user is None:
+            self._decoder.lift()
+        self.user = user
+        self.choose_table()
 
     def choose_table(self) -> None:
         """To be called when the session's mode has changed: further requests find other handlers."""

@@ -10,6 +10,8 @@ from onemq.limits import (
     RESP_ARGUMENTS_MAX,
     RESP_BULK_BYTES_MAX,
     RESP_INLINE_BYTES_MAX,
+    RESP_LOGIN_ARGUMENTS_MAX,
+    RESP_LOGIN_BULK_BYTES_MAX,
     RESP_REQUEST_BYTES_MAX,
 )
 from onemq.protocols.resp.careful import CarefulDecoder
@@ -279,3 +281,107 @@ def test_noise_is_answered_or_waited_for_and_never_fails_otherwise(seed: int) ->
     expected = decode(CarefulDecoder(), [noise])
     assert decode(RequestDecoder(), random_pieces(random, noise)) == expected
     assert decode(ShortWay(), random_pieces(random, noise)) == expected
+
+
+# Strangers: clients that have to log in and have not.
+
+
+def strangers() -> RequestDecoder:
+    decoder = RequestDecoder()
+    decoder.restrict()
+    return decoder
+
+
+LARGEST = [b"x" * RESP_LOGIN_BULK_BYTES_MAX] * RESP_LOGIN_ARGUMENTS_MAX
+FITTING = {name: row for name, row in REQUESTS.items() if name != "many arguments"} | {
+    "as much as a stranger may send": (encode(*LARGEST) * 2, [LARGEST] * 2)
+}
+REFUSED = {
+    "an argument too many": (encode(*[b"x"] * (RESP_LOGIN_ARGUMENTS_MAX + 1)), "unauthenticated multibulk length"),
+    "arguments that are only announced": (b"*1000000\r\n", "unauthenticated multibulk length"),
+    "an argument that is too long": (b"*1\r\n$%d\r\n" % (RESP_LOGIN_BULK_BYTES_MAX + 1), "unauthenticated bulk length"),
+    "the last argument": (b"*2\r\n$4\r\nECHO\r\n$16385\r\n", "unauthenticated bulk length"),
+    "more than anybody may send": (b"*1\r\n$%d\r\n" % (RESP_BULK_BYTES_MAX + 1), "invalid bulk length"),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), FITTING.values(), ids=FITTING.keys())
+def test_what_a_stranger_may_send_is_decoded_one_by_one(data: bytes, expected: Outcome) -> None:
+    for pieces in ([data], [encode(b"PING") + data], [*single_bytes(data[:2_000]), data[2_000:]]):
+        decoder = strangers()
+        found: Outcome = []
+        for piece in pieces:
+            assert decoder.decode_whole(piece) == []
+            decoder.feed(piece)
+            while some := decoder.take():
+                assert len(some) == 1
+                found += some
+        assert found[-len(expected) :] == expected
+        assert decoder.buffered_bytes == 0
+
+
+@pytest.mark.parametrize(("data", "text"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_a_stranger_may_not_send_is_refused_when_it_is_announced(data: bytes, text: str) -> None:
+    for pieces in ([data], [encode(b"PING") + data], single_bytes(data)):
+        assert decode(strangers(), pieces)[-1] == text
+
+
+@pytest.mark.parametrize("data", [encode(*[b"x"] * 11), encode(b"ECHO", b"x" * 20_000)])
+@pytest.mark.parametrize("together", [True, False], ids=["in one piece", "in two"])
+def test_what_follows_the_login_is_nobody_s_stranger_s(data: bytes, together: bool) -> None:
+    decoder = strangers()
+    decoder.feed(encode(b"AUTH") + data * together)
+    assert decoder.take() == [[b"AUTH"]]
+    decoder.lift()
+    assert decoder.is_empty != together
+    outcome = decode(decoder, [b"", data * (not together), encode(b"PING"), data])
+    assert outcome == decode(CarefulDecoder(), [data, encode(b"PING"), data])
+    assert decoder.buffered_bytes == 0
+    assert decoder.decode_whole(encode(b"PING")) == [[b"PING"]]
+
+
+def test_what_came_before_it_was_known_for_a_stranger_is_decoded_as_one_s() -> None:
+    for pieces in ([b"*11\r\n"], [encode(b"PING") + b"*11\r\n"], [encode(b"PING"), b"*11\r\n"], [b"*1", b"1\r\n"]):
+        decoder = RequestDecoder()
+        for piece in pieces:
+            decoder.feed(piece)
+        decoder.restrict()
+        assert decode(decoder, [b""])[-1] == "unauthenticated multibulk length"
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_logging_in_and_out_between_any_requests(seed: int) -> None:
+    """Expected is what the careful decoder finds, which is told so after the same requests."""
+    random = Random(seed)
+    pieces = list(random_pieces(random, b"".join(random_stream(random) for _ in range(3))))
+    decoder, found, turns, is_stranger = RequestDecoder(), Outcome(), [], False
+    try:
+        for piece in pieces:
+            if not (whole := decoder.decode_whole(piece)):
+                decoder.feed(piece)
+            while some := whole or decoder.take():
+                whole = []
+                found += some
+                if random.random() < 0.3:
+                    if is_stranger:
+                        decoder.lift()
+                    else:
+                        decoder.restrict()
+                    is_stranger = not is_stranger
+                    turns.append(len(found))
+    except ProtocolError as error:
+        found.append(error.text)
+    assert found == by_turns(b"".join(pieces), turns)
+
+
+def by_turns(stream: bytes, turns: list[int]) -> Outcome:
+    """What the careful decoder finds if after so many requests a stranger comes, or goes."""
+    decoder, found = CarefulDecoder(), Outcome()
+    decoder.feed(stream)
+    try:
+        while (request := decoder.next()) is not None:
+            found.append(request)
+            decoder.of_stranger ^= len(found) in turns
+    except ProtocolError as error:
+        found.append(error.text)
+    return found

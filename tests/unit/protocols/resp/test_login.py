@@ -4,9 +4,13 @@ import pytest
 
 from onemq.protocols.resp.service import RespService
 from onemq.users import Users, Verifier
-from tests.unit.protocols.resp.fakes import Client, make_service
+from tests.unit.protocols.resp.fakes import Client, encode, make_service
 
 REFUSED = b"-NOAUTH Authentication required.\r\n"
+TOO_MANY = b"-ERR Protocol error: unauthenticated multibulk length\r\n"
+TOO_LONG = b"-ERR Protocol error: unauthenticated bulk length\r\n"
+MANY = encode("DEL", *"abcdefghij")
+LONG = encode("SET", "k", "x" * 16_385)
 WRONG = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 
 
@@ -56,3 +60,56 @@ def test_reset_logs_out(service: RespService) -> None:
     client.call("AUTH", "ann", "secret")
     assert client.call("RESET") == b"+RESET\r\n"
     assert client.call("GET", "k") == REFUSED
+
+
+@pytest.mark.parametrize(("request_", "refusal"), [(MANY, TOO_MANY), (LONG, TOO_LONG)], ids=["many", "long"])
+class TestLimits:
+    """What a client may send that has to log in and has not."""
+
+    def test_a_stranger_is_refused_and_parted_with(
+        self, service: RespService, request_: bytes, refusal: bytes
+    ) -> None:
+        client = Client(service)
+        assert client.raw(encode("PING") + request_ + encode("PING")) == REFUSED + refusal
+        assert client.peer.closed
+
+    def test_whoever_has_logged_in_is_not(self, service: RespService, request_: bytes, refusal: bytes) -> None:
+        for login in (("AUTH", "ann", "secret"), ("AUTH", "pw"), ("HELLO", "3", "AUTH", "ann", "secret")):
+            client = Client(service)
+            client.call(*login)
+            assert client.raw(request_) in (b":0\r\n", b"+OK\r\n", b":1\r\n")
+            client.call("AUTH", "ann", "secret")
+            assert client.raw(request_ * 2).count(b"\r\n") == 2
+            assert client.call("AUTH", "ann", "wrong") == WRONG
+            assert client.raw(request_).count(b"\r\n") == 1
+
+    def test_nor_whoever_logs_in_just_before(self, service: RespService, request_: bytes, refusal: bytes) -> None:
+        data = encode("AUTH", "ann", "secret") + request_ + encode("PING")
+        for cut in (0, 5, 40, 60, len(data) - 20):
+            client = Client(service)
+            answer = client.raw(data[:cut]) + client.raw(data[cut:])
+            assert answer.startswith(b"+OK\r\n")
+            assert answer.endswith(b"+PONG\r\n")
+            assert answer.count(b"\r\n") == 3
+
+    def test_a_wrong_password_changes_nothing(self, service: RespService, request_: bytes, refusal: bytes) -> None:
+        client = Client(service)
+        assert client.raw(encode("AUTH", "ann", "pencil") + request_) == WRONG + refusal
+
+    def test_after_reset_they_hold_again(self, service: RespService, request_: bytes, refusal: bytes) -> None:
+        client = Client(service)
+        client.call("AUTH", "ann", "secret")
+        client.call("RESET")
+        assert client.raw(request_) == refusal
+
+    def test_nobody_is_a_stranger_where_there_are_no_users(self, request_: bytes, refusal: bytes) -> None:
+        client = Client()
+        assert not client.raw(request_).startswith(b"-")
+        client.call("RESET")
+        assert not client.raw(request_).startswith(b"-")
+
+
+def test_a_stranger_s_request_may_come_byte_by_byte(service: RespService) -> None:
+    client = Client(service)
+    data = encode("AUTH", "ann", "secret") + encode("ECHO", "x" * 20)
+    assert b"".join(client.raw(bytes([byte])) for byte in data) == b"+OK\r\n$20\r\n" + b"x" * 20 + b"\r\n"
