@@ -81,6 +81,11 @@ class Users:
     def __bool__(self) -> bool:
         return bool(self._passwords)
 
+    @property
+    def names(self) -> list[str]:
+        """Everybody, in order."""
+        return sorted(self._passwords)
+
     def check(self, name: str, password: str) -> bool:
         """Whether there is a user of this name and password."""
         if name not in self._passwords:

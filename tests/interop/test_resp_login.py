@@ -1,15 +1,17 @@
-"""Where there are users: what a client may do before it has logged in; as Redis does it."""
+"""Where there are users: what a client may do before it has logged in, and what is told about users, as Redis does."""
 
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from onemq.users import Verifier
-from tests.interop.pair import needs_redis_server, redis_server
+from tests.interop.pair import Pair, connection, needs_redis_server, redis_server
 from tests.process import Serve
 
 pytestmark = needs_redis_server
@@ -20,6 +22,7 @@ default = "pw"
 ann = "secret"
 bob = "{Verifier.of('secret', 'SCRAM-SHA-256', b'salt')}"
 """
+USERS = {"default": "pw", "ann": "secret"}
 NOAUTH = b"-NOAUTH Authentication required.\r\n"
 Ports = tuple[int, int]
 
@@ -146,3 +149,79 @@ class TestLimits:
         def test_after_reset_it_is(self, ports: Ports, login: bytes, request_: bytes) -> None:
             assert same(ports, login + b"RESET\r\n", request_).count(b"Protocol error: unauthenticated") == 1
             assert b"Protocol error" not in same(ports, login + b"RESET\r\n" + login, request_)
+
+
+@pytest.fixture(params=[2, 3], ids=["RESP2", "RESP3"])
+def protocol(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def pair_of(ports: Ports, opened: ExitStack, protocol: int, user: str, password: str = "secret") -> Pair:
+    """A connection of a user to each server."""
+    ours, theirs = (opened.enter_context(connection(port, protocol, user, password)) for port in ports)
+    return Pair(ours, theirs)
+
+
+class TestUsers:
+    @pytest.mark.parametrize(("user", "password"), USERS.items())
+    def test_who_is_who(self, ports: Ports, opened: ExitStack, protocol: int, user: str, password: str) -> None:
+        pair = pair_of(ports, opened, protocol, user, password)
+        assert pair.same("ACL", "WHOAMI") == user.encode()
+        assert pair.same("ACL", "USERS") == [b"ann", b"bob", b"default"]
+        assert pair.same("ACL", "GETUSER", "nobody") is None
+
+    def test_all_of_it_but_what_proves_passwords(self, ports: Ports, opened: ExitStack, protocol: int) -> None:
+        pair = pair_of(ports, opened, protocol, "ann")
+        rules = pair.same("ACL", "LIST", alike=lambda lines: [re.sub(rb" #[0-9a-f]+", b"", line) for line in lines])
+        for name in ("default", "ann", "bob"):
+            told = pair.same("ACL", "GETUSER", name, alike=without_passwords)
+            assert facts(told)[b"passwords"] == []
+        assert not re.search(rb"#|>|secret|pw|SCRAM", b" ".join(rules))
+
+    def test_clients_are_killed_by_their_user(self, ports: Ports, opened: ExitStack, protocol: int) -> None:
+        killer = pair_of(ports, opened, protocol, "bob")
+        others = [pair_of(ports, opened, protocol, user, USERS[user]) for user in ("ann", "ann", "default")]
+        for other in others:
+            other.same("PING")
+        assert killer.same("CLIENT", "KILL", "USER", "nobody") == ("error", "No such user 'nobody'")
+        assert killer.same("CLIENT", "KILL", "USER", "ann") == 2
+        assert killer.same("CLIENT", "KILL", "USER", "ann") == 0
+        assert killer.same("CLIENT", "KILL", "USER", "bob") == 0, "not the one who asks"
+        assert killer.same("CLIENT", "KILL", "USER", "default", "TYPE", "pubsub") == 0
+        assert killer.same("CLIENT", "KILL", "USER", "default") == 1
+        for other in others:
+            for client in (other.ours, other.theirs):
+                with pytest.raises(redis.exceptions.ConnectionError):
+                    client.connection.send_command("PING")
+                    client.connection.read_response()
+        assert killer.same("CLIENT", "KILL", "SKIPME", "no", "USER", "bob") == 1
+
+    def test_the_list_of_clients_names_them(self, ports: Ports, opened: ExitStack, protocol: int) -> None:
+        pair = pair_of(ports, opened, protocol, "ann")
+        pair_of(ports, opened, protocol, "default", "pw").same("PING")
+        pair.same("CLIENT", "LIST", alike=lambda told: sorted(re.findall(rb" user=(\S+)", told)))
+
+
+def facts(told: Any) -> dict[bytes, Any]:
+    return told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
+
+
+def without_passwords(told: Any) -> dict[bytes, Any]:
+    known = facts(told)
+    return known | {b"flags": sorted(known[b"flags"]), b"passwords": []}
+
+
+def test_where_only_others_are_configured_there_is_no_default_user(tmp_path: Path) -> None:
+    (tmp_path / "onemq.toml").write_text('[users]\nann = "secret"\n')
+    with Serve(tmp_path / "data", "--config", str(tmp_path / "onemq.toml")) as broker:
+        broker.wait_until_serving()
+        with connection(broker.port, 2, "ann", "secret") as client:
+            assert client.execute_command("ACL", "USERS") == [b"ann"]
+            assert client.execute_command("ACL", "LIST") == [b"user ann on ~* &* +@all"]
+            assert client.execute_command("ACL", "GETUSER", "default") is None

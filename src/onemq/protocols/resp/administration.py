@@ -1,7 +1,7 @@
 """What client libraries and redis-cli ask a server beside its data: time, role, memory, slow log, users.
 
-OneMQ has no replicas, no slow log, no latency monitor and no users but the default one, and says so
-in the form that Redis has for it.
+OneMQ has no replicas, no slow log and no latency monitor, and says so in the form that Redis has for it. Its users may
+do everything, or nothing before they have logged in; what proves their passwords is not told.
 """
 
 from typing import TYPE_CHECKING
@@ -119,25 +119,30 @@ def who_am_i(session: "RespSession", request: list[bytes]) -> bytes:
 
 
 def users(session: "RespSession", request: list[bytes]) -> bytes:
-    return replies.array([replies.text("default")])
+    return replies.array([replies.text(name) for name in session.service.user_names])
 
 
 def rules(session: "RespSession", request: list[bytes]) -> bytes:
-    return replies.array([replies.text("user default on nopass ~* &* +@all")])
+    flags = " ".join(_flags(session))
+    return replies.array([replies.text(f"user {name} {flags} ~* &* +@all") for name in session.service.user_names])
 
 
 def user(session: "RespSession", request: list[bytes]) -> bytes:
-    if request[2] != b"default":
+    if request[2].decode(errors="surrogateescape") not in session.service.user_names:
         return session.replies.null
     form = session.replies
     return form.map([
-        (replies.text("flags"), form.set([replies.text("on"), replies.text("nopass")])),
+        (replies.text("flags"), form.set([replies.text(flag) for flag in _flags(session)])),
         (replies.text("passwords"), replies.EMPTY_ARRAY),
         (replies.text("commands"), replies.text("+@all")),
         (replies.text("keys"), replies.text("~*")),
         (replies.text("channels"), replies.text("&*")),
         (replies.text("selectors"), replies.EMPTY_ARRAY),
     ])  # fmt: skip
+
+
+def _flags(session: "RespSession") -> tuple[str, ...]:
+    return ("on",) if session.service.users else ("on", "nopass")
 
 
 def category(session: "RespSession", request: list[bytes]) -> bytes:

@@ -123,13 +123,13 @@ def _kill_filters(session: "RespSession", request: list[bytes]) -> list[Filter]:
         if option.lower() == b"skipme":
             skip_me = _yes_or_no(value)
         else:
-            filters.append(_kill_filter(option.lower(), value))
+            filters.append(_kill_filter(session, option.lower(), value))
     if skip_me:
         filters.append(lambda other: other is not session)
     return filters
 
 
-def _kill_filter(option: bytes, value: bytes) -> Filter:
+def _kill_filter(session: "RespSession", option: bytes, value: bytes) -> Filter:
     if option == b"id":
         problem = "ERR client-id should be greater than 0"
         wanted = _integer(value, problem)
@@ -143,7 +143,7 @@ def _kill_filter(option: bytes, value: bytes) -> Filter:
     if option == b"laddr":
         return lambda other: other.peer.local_address.encode() == value
     if option == b"user":
-        return _user_filter(value)
+        return _user_filter(session, value)
     raise syntax_error()
 
 
@@ -158,9 +158,10 @@ def _type_filter(kind: bytes) -> Filter:
     return lambda other: wanted == (b"normal" if other.subscriptions is None else b"pubsub")
 
 
-def _user_filter(user: bytes) -> Filter:
-    if user != b"default":
-        raise CommandError(f"ERR No such user '{user.decode(errors='surrogateescape')}'")
+def _user_filter(session: "RespSession", user: bytes) -> Filter:
+    name = user.decode(errors="surrogateescape")
+    if name not in session.service.user_names:
+        raise CommandError(f"ERR No such user '{name}'")
     return lambda other: other.user == user
 
 

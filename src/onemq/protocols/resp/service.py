@@ -15,7 +15,7 @@ from onemq.protocols.resp.mq.members import Members
 from onemq.protocols.resp.pause import Pause
 from onemq.protocols.resp.pubsub import PubSub
 from onemq.protocols.resp.scans import Scans
-from onemq.protocols.resp.session import RespSession
+from onemq.protocols.resp.session import DEFAULT_USER, RespSession
 from onemq.protocols.resp.shape import Shape
 from onemq.users import Users
 
@@ -81,6 +81,11 @@ class RespService:
     def now_ms(self) -> int:
         """The time of the running turn."""
         return self.core.stage.now_ms
+
+    @property
+    def user_names(self) -> list[str]:
+        """Whom a session may belong to; where nobody has to log in, everybody is the default user."""
+        return self.users.names or [DEFAULT_USER.decode()]
 
     def run_afterwards(self) -> None:
         """Does it in order, and what that gives rise to."""

@@ -113,3 +113,34 @@ def test_a_stranger_s_request_may_come_byte_by_byte(service: RespService) -> Non
     client = Client(service)
     data = encode("AUTH", "ann", "secret") + encode("ECHO", "x" * 20)
     assert b"".join(client.raw(bytes([byte])) for byte in data) == b"+OK\r\n$20\r\n" + b"x" * 20 + b"\r\n"
+
+
+def test_users_are_told_of_without_their_passwords(service: RespService) -> None:
+    client = Client(service)
+    client.call("AUTH", "ann", "secret")
+    assert client.ask("ACL", "USERS") == [b"ann", b"bob", b"default"]
+    assert client.ask("ACL", "LIST") == [b"user %b on ~* &* +@all" % name for name in (b"ann", b"bob", b"default")]
+    told = client.ask("ACL", "GETUSER", "bob")
+    assert told[:4] == [b"flags", [b"on"], b"passwords", []]
+    assert client.call("ACL", "GETUSER", "eve") == client.call("ACL", "GETUSER", b"\xff") == b"$-1\r\n"
+
+
+def test_connections_are_found_by_their_user(service: RespService) -> None:
+    ann, bob, stranger = (Client(service) for _ in range(3))
+    ann.call("AUTH", "ann", "secret")
+    bob.call("AUTH", "bob", "pencil")
+    assert ann.call("CLIENT", "KILL", "USER", "eve") == b"-ERR No such user 'eve'\r\n"
+    assert ann.call("CLIENT", "KILL", "USER", b"\xff") == b"-ERR No such user '\xff'\r\n"
+    assert ann.call("CLIENT", "KILL", "USER", "default") == b":0\r\n"
+    assert not stranger.peer.closed
+    assert ann.call("CLIENT", "KILL", "USER", "bob") == b":1\r\n"
+    assert bob.peer.closed
+    assert ann.call("CLIENT", "KILL", "USER", "ann", "SKIPME", "no") == b":1\r\n"
+    assert ann.peer.closed
+
+
+def test_without_users_everybody_is_the_default_one() -> None:
+    client = Client()
+    assert client.ask("ACL", "USERS") == [b"default"]
+    assert client.ask("ACL", "LIST") == [b"user default on nopass ~* &* +@all"]
+    assert client.ask("ACL", "WHOAMI") == b"default"
