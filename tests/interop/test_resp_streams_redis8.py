@@ -1,9 +1,9 @@
-"""Stream commands that came with Redis 8, which the redis-server of the tests (7.0) lacks.
+"""Stream commands that came with Redis 7.4 and 8, which the redis-server of the tests (7.0) lacks.
 
 So the expected replies stand here. Their sources, in redis/redis: the tests `tests/unit/type/stream.tcl`
-(IDMP, XCFGSET, XDELEX, trimming) and `tests/unit/type/stream-cgroups.tcl` (XACKDEL, CLAIM, XNACK), pull requests
-14615 (IDMP) and 14797 (XNACK), and https://redis.io/docs/latest/commands/. All of it but XNACK was also
-checked against a redis-server 8.6.3.
+(IDMP, XCFGSET, XDELEX, trimming, `XREAD last element ...`) and `tests/unit/type/stream-cgroups.tcl` (XACKDEL, CLAIM,
+XNACK), pull requests 13117 (XREAD +), 14615 (IDMP) and 14797 (XNACK), issue 13628 (XREAD + behind a deleted entry), and
+https://redis.io/docs/latest/commands/. All of it but XNACK and XREAD + was also checked against a redis-server 8.6.3.
 """
 
 import time
@@ -83,13 +83,18 @@ class Blocked:
     def __init__(self, connected: redis.Redis) -> None:
         self._connected = connected
 
-    def entries(self, key: bytes = b"s") -> list[tuple[str, int]]:
+    def entries(self) -> list[tuple[str, int]]:
         """The ids and delivery counts that come, when they come."""
+        return counted(self.plain_entries())
+
+    def plain_entries(self) -> list[Any]:
+        """What comes of stream `s`, as it comes."""
         try:
             answer = self._connected.connection.read_response()
         except ResponseError as error:
             raise AssertionError(str(error)) from error
-        return counted(dict(answer)[key])
+        entries: list[Any] = dict(answer)[b"s"]
+        return entries
 
     def still_waits(self) -> bool:
         return not self._connected.connection.can_read(timeout=0)
@@ -109,6 +114,59 @@ def client(onemq_port: int, request: pytest.FixtureRequest) -> Iterator[Client]:
         called = Client(connected, onemq_port, request.param)
         assert called("FLUSHALL") == b"OK"
         yield called
+
+
+class TestXreadLastEntry:
+    """Redis 7.4: `XREAD STREAMS key +` reads the last entry."""
+
+    def test_the_last_one_whatever_the_count(self, client: Client) -> None:
+        client.fill(3)
+        for options in ("", "COUNT 3", "BLOCK 1000000"):
+            assert client.read(f"XREAD {options} STREAMS s +") == {b"s": [[b"3-0", [b"f", b"v3"]]]}
+
+    def test_the_one_that_is_last_then(self, client: Client) -> None:
+        client.fill(1)
+        for entry in (b"1-0", b"1-18446744073709551614", b"1-18446744073709551615", b"3-0"):
+            client(f"XADD s {entry.decode()} f v1")
+            assert client.read("XREAD STREAMS s +") == {b"s": [[entry, [b"f", b"v1"]]]}
+
+    def test_behind_deleted_entries(self, client: Client) -> None:
+        client.fill(3)
+        client("XDEL s 3-0 1-0")
+        assert client.read("XREAD STREAMS s +") == {b"s": [[b"2-0", [b"f", b"v2"]]]}
+
+    def test_where_there_is_none(self, client: Client) -> None:
+        assert client("XREAD STREAMS s +") is None
+        client("XGROUP CREATE s g $ MKSTREAM")
+        assert client("XREAD STREAMS s +") is None
+        client.fill(1)
+        client("XDEL s 1-0")
+        assert client("XREAD STREAMS s +") is None
+        assert client("XREAD BLOCK 1 STREAMS s +") is None
+
+    def test_of_several_streams_those_that_have_one(self, client: Client) -> None:
+        client.fill(3)
+        client("XADD t 7-7 f v7")
+        expected = {b"s": [[b"3-0", [b"f", b"v3"]]], b"t": [[b"7-7", [b"f", b"v7"]]]}
+        assert client.read("XREAD STREAMS s missing t + + +") == expected
+        mixed = client.read("XREAD STREAMS s t 1-0 +")
+        assert [entry for entry, _ in mixed[b"s"]] == [b"2-0", b"3-0"]
+        assert [entry for entry, _ in mixed[b"t"]] == [b"7-7"]
+
+    @pytest.mark.parametrize("before", ["DEL s", "XGROUP CREATE s g $ MKSTREAM", "XDEL s 1-0"])
+    def test_where_there_is_none_it_waits_for_one(self, client: Client, before: str) -> None:
+        if before.startswith("XDEL"):
+            client.fill(1)
+        client(before)
+        with client.blocked("XREAD BLOCK 0 STREAMS s +") as waiting:
+            assert waiting.still_waits()
+            client("XADD s 5-0 f v5")
+            assert waiting.plain_entries() == [[b"5-0", [b"f", b"v5"]]]
+
+    def test_xreadgroup_has_no_such_id(self, client: Client) -> None:
+        client.fill(1, "g")
+        kind, text = client("XREADGROUP GROUP g alice STREAMS s +")
+        assert (kind, text.startswith("The + ID is meaningless in the context of XREADGROUP")) == ("error", True)
 
 
 class TestXdelex:
