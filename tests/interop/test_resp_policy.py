@@ -123,8 +123,9 @@ def owners(client: redis.Redis, name: str) -> dict[str, str]:
     return {row["message_id"]: row["consumer"] for row in client.xpending_range(name, "g", "-", "+", 100)}
 
 
-def nack(client: redis.Redis, name: str, mode: str, *which: str) -> int:
-    return client.execute_command("XNACK", name, "g", mode, "IDS", len(which), *which)
+def nack(client: redis.Redis, name: str, mode: str, *which: str, count: int | None = None) -> int:
+    options = () if count is None else ("RETRYCOUNT", count)
+    return client.execute_command("XNACK", name, "g", mode, "IDS", len(which), *which, *options)
 
 
 def dead_letter(client: redis.Redis, name: str, count: int = 1) -> tuple[dict[str, str], dict[str, Any]]:
@@ -591,6 +592,80 @@ class TestBackoff:
         nack(client, stream, "FAIL", id)
         nack(client, stream, "FAIL", id)
         assert ids(read(client, stream, block=500)) == [id]
+
+
+class TestRetryCount:
+    """XNACK ... RETRYCOUNT says how often an entry was handed out, and the policy goes by that."""
+
+    def test_a_failure_waits_as_long_as_after_so_many(self, client: redis.Redis, stream: str) -> None:
+        set_policy(client, stream, "BACKOFF 20ms 10 1h")
+        ((id, _),) = read(client, stream)
+        failed_ms = clock_ms(client)
+        assert nack(client, stream, "FAIL", id, count=2) == 1
+        assert deliveries(client, stream) == {id: 2}
+        assert ids(read(client, stream, block=SECONDS_MAX * 1000)) == [id]
+        assert clock_ms(client) - failed_ms >= 200
+        assert deliveries(client, stream) == {id: 3}
+        failed_ms = clock_ms(client)
+        assert nack(client, stream, "FAIL", id, count=0) == 1
+        assert deliveries(client, stream) == {id: 0}
+        assert ids(read(client, stream, block=SECONDS_MAX * 1000)) == [id]
+        assert clock_ms(client) - failed_ms >= 20
+        assert deliveries(client, stream) == {id: 1}
+
+    @pytest.mark.parametrize(("mode", "reason"), [
+        ("FAIL", "refused by its consumer"), ("SILENT", "given back, but handed out as often as allowed"),
+    ])  # fmt: skip
+    def test_as_often_as_allowed_is_a_dead_letter(
+        self, client: redis.Redis, stream: str, mode: str, reason: str
+    ) -> None:
+        set_policy(client, stream, "MAXDELIVERIES 5")
+        ((id, fields),) = read(client, stream)
+        assert nack(client, stream, mode, id, count=4) == 1
+        assert ids(read(client, stream)) == [id]
+        assert deliveries(client, stream) == {id: 5}
+        assert nack(client, stream, mode, id, count=5) == 1
+        found, death = dead_letter(client, f"{stream}.g.dead")
+        assert (found, death["deliveries"], death["reason"]) == (fields, 5, reason)
+        assert deliveries(client, stream) == {}
+
+    def test_a_lower_count_gives_more_tries(self, client: redis.Redis, stream: str) -> None:
+        set_policy(client, stream, "MAXDELIVERIES 2")
+        for mode in ("FAIL", "SILENT") * 3:
+            ((id, _),) = read(client, stream)
+            assert nack(client, stream, mode, id, count=0) == 1
+            assert deliveries(client, stream) == {id: 0}
+        assert not client.exists(f"{stream}.g.dead")
+
+    def test_a_rejection_is_one_whatever_the_count(self, client: redis.Redis, stream: str) -> None:
+        set_policy(client, stream, "MAXDELIVERIES 5")
+        ((id, _),) = read(client, stream)
+        assert nack(client, stream, "FATAL", id, count=1) == 1
+        assert dead_letter(client, f"{stream}.g.dead")[1]["deliveries"] == 1
+        assert deliveries(client, stream) == {}
+
+    def test_what_waits_already_is_left_alone(self, client: redis.Redis, stream: str) -> None:
+        set_policy(client, stream, "BACKOFF 1h MAXDELIVERIES 5")
+        ((id, _),) = read(client, stream)
+        assert nack(client, stream, "FAIL", id, count=3) == 1
+        assert nack(client, stream, "FAIL", id, count=5) == 1
+        assert deliveries(client, stream) == {id: 3}
+
+    def test_it_is_kept_over_a_crash(self, tmp_path: Path) -> None:
+        with Serve(tmp_path / "data") as serving:
+            serving.wait_until_serving()
+            with connected(serving.port) as client:
+                client.xgroup_create("orders", "g", 0, mkstream=True)
+                set_policy(client, "orders", "MAXDELIVERIES 50")
+                id = client.xadd("orders", {"order": "1"})
+                read(client, "orders")
+                nack(client, "orders", "SILENT", id, count=41)
+            serving.kill()
+        with Serve(tmp_path / "data") as serving:
+            serving.wait_until_serving()
+            with connected(serving.port) as client:
+                assert ids(read(client, "orders")) == [id]
+                assert deliveries(client, "orders") == {id: 42}
 
 
 class TestLeaseOfAConnection:

@@ -223,8 +223,17 @@ class Groups(GroupTable):
             runs += (offset, offset)
         return True
 
-    def fail(self, group: Group, number: int, offsets: Iterable[int], reason: str, delay_ms: int | None = None) -> int:
-        """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter."""
+    def fail(
+        self,
+        group: Group,
+        number: int,
+        offsets: Iterable[int],
+        reason: str,
+        delay_ms: int | None = None,
+        count: int | None = None,
+    ) -> int:
+        """Those deliveries failed: again after the delay of the policy, or of the caller; or a dead letter. With a
+        count, they were so many, whatever was counted."""
         cursor = self.cursor(group, number)
         if delay_ms is not None and not 0 <= delay_ms <= DURATION_MS_MAX:
             raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
@@ -234,9 +243,11 @@ class Groups(GroupTable):
         for offset in held:
             delivery = cursor.unacknowledged[offset]
             failed += 1
-            delay = group.policy.delay_ms(max(delivery.count, 1), offset) if group.policy else 0
+            counted = delivery.count if count is None else count
+            delay = group.policy.delay_ms(max(counted, 1), offset) if group.policy else 0
             due_ms = READY if delay is None else delay if delay_ms is None else delay_ms
-            self._return(cursor, [offset], due_ms and self._stage.now_ms + due_ms, reason)
+            again_ms = due_ms and self._stage.now_ms + due_ms
+            self._return(cursor, [offset], again_ms, reason, delivery.count - counted)
             if delay is None:
                 self.bury(cursor, offset, reason)
         self._return_after(cursor, held)
@@ -250,6 +261,17 @@ class Groups(GroupTable):
             self._return(cursor, held, READY, "", uncount=1)
             self._return_after(cursor, held)
         return len(held)
+
+    def give_back_as(self, group: Group, number: int, offset: int, count: int) -> bool:
+        """That delivery was never tried, and those before it were so many, whatever was counted: again at once, or a
+        dead letter if the policy allows no further one."""
+        cursor = self.cursor(group, number)
+        if not self._is_held(cursor, offset):
+            return False
+        self._return(cursor, [offset], READY, "", cursor.unacknowledged[offset].count - count)
+        self._bury_if_exhausted(cursor, offset, "given back, but handed out as often as allowed")
+        self._return_after(cursor, [offset])
+        return True
 
     def extend(self, group: Group, number: int, offsets: Iterable[int]) -> int:
         """The leases of those deliveries begin anew; who has them and how often they were tried stays."""
@@ -273,17 +295,17 @@ class Groups(GroupTable):
             if after:
                 self._return(cursor, sorted(after), READY, "", uncount=1)
 
-    def reject(self, group: Group, number: int, offset: int, reason: str) -> bool:
-        """That message is a dead letter now, whatever the policy says."""
+    def reject(self, group: Group, number: int, offset: int, reason: str, count: int | None = None) -> bool:
+        """That message is a dead letter now, whatever the policy says; with a count, after so many deliveries."""
         cursor = self.cursor(group, number)
         if not self._is_held(cursor, offset):
             return False
-        self.condemn(cursor, offset, _told(reason))
+        self.condemn(cursor, offset, _told(reason), 0 if count is None else cursor.unacknowledged[offset].count - count)
         return True
 
-    def condemn(self, cursor: Cursor, offset: int, reason: str) -> None:
+    def condemn(self, cursor: Cursor, offset: int, reason: str, uncount: int = 0) -> None:
         """Takes a message from whoever has it, and makes it a dead letter."""
-        self._return(cursor, [offset], READY, reason)
+        self._return(cursor, [offset], READY, reason, uncount)
         self.bury(cursor, offset, reason)
 
     def hand(self, cursor: Cursor, member: str, offsets: list[int], counts: bool) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from onemq.core.delivery import COUNT_MAX
 from onemq.core.group import Group, GroupConfig
 from onemq.core.redelivery import Backoff, Immediate, Ladder
 from onemq.core.start import FIRST, LAST
@@ -164,6 +165,20 @@ def test_giving_back_does_not_count_and_leaves_no_trace(broker: Broker, group: G
     assert in_flight(group) == {0: (None, 0), 1: (None, 0)}
     assert [count for _, _, count in broker.receive(group, most=2)] == [1, 1]
     assert group.cursors[0].unacknowledged[0].history == ()
+
+
+def test_whoever_gives_back_may_say_how_often_it_was_tried(broker: Broker, group: Group) -> None:
+    for count in (7, 0, COUNT_MAX, 3):
+        broker.receive(group, most=1)
+        with broker.turn() as core:
+            assert core.groups.give_back_as(group, 0, 0, count)
+            assert not core.groups.give_back_as(group, 0, 0, 1), "nobody has it any more"
+        assert in_flight(group) == {0: (None, count)}
+    broker.receive(group, most=1)
+    assert broker.fail(group, 0) == 1
+    with broker.turn() as core:
+        assert not core.groups.give_back_as(group, 0, 77, 1)
+    assert in_flight(group) == {0: (None, 4)}
 
 
 def test_only_what_somebody_has_can_be_given_back_or_fail(broker: Broker, group: Group) -> None:

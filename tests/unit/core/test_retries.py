@@ -52,6 +52,44 @@ def test_back_off_with_growing_times_retries_exactly_as_configured(broker: Broke
     assert len(broker.deaths()) == 1
 
 
+def test_the_policy_goes_by_the_count_that_is_given(broker: Broker) -> None:
+    group = with_one_message(broker, Backoff(100, 100, 2, exponential=True, max_redeliveries=5))
+    for count, delay_ms in ((3, 400), (1, 100), (0, 100), (5, 1_600)):
+        with broker.turn() as core:
+            assert core.groups.fail(group, 0, [0], "it broke", count=count) == 1
+        assert group.cursors[0].unacknowledged[0].count == count
+        assert core.groups.tick(broker.now_ms) == broker.now_ms + delay_ms
+        broker.pass_ms(delay_ms)
+        assert len(broker.receive(group)) == 1
+    with broker.turn() as core:
+        core.groups.fail(group, 0, [0], "it broke", count=6)
+    (death,) = broker.deaths()
+    assert death is not None
+    assert (death.deliveries, len(death.history)) == (6, 5)
+
+
+def test_what_is_given_back_as_tried_too_often_is_dead(broker: Broker) -> None:
+    group = with_one_message(broker, Immediate(3))
+    with broker.turn() as core:
+        assert core.groups.give_back_as(group, 0, 0, 2)
+    assert len(broker.receive(group)) == 1
+    with broker.turn() as core:
+        assert core.groups.give_back_as(group, 0, 0, 3)
+    (death,) = broker.deaths()
+    assert death is not None
+    assert (death.deliveries, death.reason) == (3, "given back, but handed out as often as allowed")
+    assert not group.lag
+
+
+def test_whoever_rejects_may_say_how_often_it_was_tried(broker: Broker) -> None:
+    group = with_one_message(broker, Immediate(30))
+    with broker.turn() as core:
+        assert core.groups.reject(group, 0, 0, "no", count=12)
+    (death,) = broker.deaths()
+    assert death is not None
+    assert death.deliveries == 12
+
+
 def test_back_off_without_growth_retries_after_the_same_time(broker: Broker) -> None:
     """C11"""
     group = with_one_message(broker, Backoff(initial_delay_ms=0, redelivery_delay_ms=250, max_redeliveries=3))

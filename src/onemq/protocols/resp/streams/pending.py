@@ -320,7 +320,7 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
             return False
         if group.policy is not None:
             waits_already = cursor.unacknowledged[offset].member is None
-            return waits_already or _fail(session, group, offset, mode)
+            return waits_already or _fail(session, group, offset, mode, nack.count)
         count = max(count - (mode == b"silent"), 0)
     if mode == b"fatal":
         count = COUNT_MAX
@@ -328,10 +328,13 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
     return True
 
 
-def _fail(session: "RespSession", group: Group, offset: int, mode: bytes) -> bool:
+def _fail(session: "RespSession", group: Group, offset: int, mode: bytes, count: int | None) -> bool:
+    """The policy decides what becomes of the entry, by how often it was handed out or by the count that is given."""
     groups = session.service.core.groups
     if mode == b"silent":
+        if count is not None:
+            return groups.give_back_as(group, 0, offset, count)
         return groups.give_back(group, 0, [offset]) > 0
     if mode == b"fatal":
-        return groups.reject(group, 0, offset, "rejected by its consumer")
-    return groups.fail(group, 0, [offset], "refused by its consumer") > 0
+        return groups.reject(group, 0, offset, "rejected by its consumer", count)
+    return groups.fail(group, 0, [offset], "refused by its consumer", count=count) > 0
