@@ -309,6 +309,10 @@ class Server:
             connections=lambda: len(self._connections),
             memory_peak_bytes=memory_peak_bytes,
             memory_bytes=self._memory_bytes,
+            machine_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+            processor_seconds=processor_seconds,
+            connections_refused=lambda: self._connections.refused,
+            replication_id=blake2b(self._broker.identity, digest_size=20).hexdigest(),
             bind=listen.host if listen is not None else "",
             folder=data if data == MEMORY else str(Path(data).absolute()),
             keys_sync=self._config.log.flush == "sync",
@@ -370,6 +374,16 @@ def memory_peak_bytes() -> int:
     """The most memory that the process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def processor_seconds() -> dict[str, tuple[float, float]]:
+    """What the process, those that it started and the thread that asks have used of the processors, each in the system
+    and in the program."""
+    who = {"process": resource.RUSAGE_SELF, "children": resource.RUSAGE_CHILDREN}
+    if sys.platform == "linux":
+        who["thread"] = resource.RUSAGE_THREAD
+    used = {name: resource.getrusage(each) for name, each in who.items()}
+    return {name: (each.ru_stime, each.ru_utime) for name, each in used.items()}
 
 
 def _segment_files_max(connections_max: int) -> int:

@@ -30,6 +30,8 @@ class Connections:
 
     def __init__(self, count_max: int) -> None:
         self.count_max = count_max
+        self.refused = 0
+        """How many were too many."""
         self._open: set[Connection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -122,6 +124,7 @@ class Connection:
         self.session = self._factory(self)
         self._receive_alike = self.session.receive_alike
         if self._connections.full:
+            self._connections.refused += 1
             self.fail(TooManyConnections("max number of clients reached"))
         else:
             self._connections.add(self)

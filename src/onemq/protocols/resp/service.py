@@ -42,6 +42,14 @@ class ServerFacts:
     log_level: str = "info"
     keepalive_s: int = 0
     """After so long a silence a connection is asked whether it is still there."""
+    machine_bytes: int = 0
+    """The memory of the machine; 0 if it is not known."""
+    processor_seconds: Callable[[], Mapping[str, tuple[float, float]]] = dict
+    """Used in the system and in the program, by the `process`, its `children` and the `thread` that asks."""
+    connections_refused: Callable[[], int] = lambda: 0
+    """How many were too many."""
+    replication_id: str = "0" * 40
+    """Stays with the data."""
 
 
 class RespService:
@@ -71,7 +79,9 @@ class RespService:
         self.modes = Modes(self.commands, self.pause)
         self.sessions: dict[int, RespSession] = {}
         self.sessions_ever = self.sessions_before = 0
-        self.commands_processed = 0
+        self.commands_processed = self.refused_before = 0
+        self.errors: dict[str, int] = {}
+        """How many error replies began with which word."""
         self.crowd_shape: Shape | None = None
         """Of the last requests that many clients sent alike: the next ones are like them as a rule."""
         self.afterwards: dict[Callable[[], None], None] = {}
@@ -97,7 +107,9 @@ class RespService:
     def reset_statistics(self) -> None:
         """Counts anew what INFO tells; sessions keep their numbers."""
         self.commands_processed = 0
+        self.errors.clear()
         self.sessions_before = self.sessions_ever
+        self.refused_before = self.facts.connections_refused()
 
     def connect(self, peer: Peer) -> RespSession:
         """The session factory of the listener."""

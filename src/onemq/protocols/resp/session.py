@@ -183,9 +183,15 @@ class RespSession:
         del self._decoder  # what it holds may be much
 
     def refusal(self, error: OneMQError) -> bytes:
-        return replies.error(error_line(error))
+        return self.error(error_line(error))
 
     # What handlers call.
+
+    def error(self, line: str) -> bytes:
+        """An error reply. INFO tells how many there were, by their first words."""
+        errors, word = self.service.errors, line.partition(" ")[0]
+        errors[word] = errors.get(word, 0) + 1
+        return replies.error(line)
 
     def write(self, data: bytes) -> None:
         """Adds output that is no handler's returned reply, in its place among the replies."""

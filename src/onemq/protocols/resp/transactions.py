@@ -31,8 +31,8 @@ _logger = logging.getLogger(__name__)
 _COMMAND_BYTES = 150
 _WORD_BYTES = 50
 _WATCH_BYTES = 200
-_NOT_RUN = replies.error("ABORTED another MQ command of this transaction failed, so this one did not run")
-_LATE = replies.error("SETTLED not every message named here waits for its acknowledgement any more: nothing was sent")
+_NOT_RUN = "ABORTED another MQ command of this transaction failed, so this one did not run"
+_LATE = "SETTLED not every message named here waits for its acknowledgement any more: nothing was sent"
 _ACK = "mq.ack"
 _CHANGES_PLACES = ("mq.topic|", "mq.group|")
 """After such a command others cannot be checked before it has run."""
@@ -78,7 +78,9 @@ class Transaction:
             is_broken = bool(refused)
             for index, (row, request) in enumerate(self._queue):
                 is_ours = row.name.startswith("mq.")
-                reply = refused.get(index) or (_NOT_RUN if is_broken and is_ours else _reply(session, row, request))
+                reply = refused.get(index)
+                if reply is None:
+                    reply = session.error(_NOT_RUN) if is_broken and is_ours else _reply(session, row, request)
                 is_broken |= is_ours and reply.startswith(b"-")
                 if session.skipped_replies <= 0:  # CLIENT REPLY SKIP means the command after this transaction
                     silent = session.skipped_replies < 0
@@ -94,7 +96,7 @@ class Transaction:
         if len(self._queue) < 2 or any(row.name.startswith(_CHANGES_PLACES) for row, _ in self._queue):
             return {}
         found: dict[int, bytes] = {}
-        late: dict[int, bytes] = {}
+        late: list[int] = []
         has_more = False
         for index, (row, request) in enumerate(self._queue):
             is_due = row.writes and row.name.startswith("mq.")
@@ -106,9 +108,9 @@ class Transaction:
             if row.name != _ACK:
                 has_more |= is_due
             elif not is_due:
-                late[index] = _LATE
+                late.append(index)
         # Without anything new it is a transaction that comes again since its answer was lost.
-        return found or (late if has_more else {})
+        return found or ({index: session.error(_LATE) for index in late} if has_more else {})
 
 
 def _reply(session: "RespSession", row: Command, request: list[bytes]) -> bytes:
@@ -150,7 +152,7 @@ class WatchedKeys:
 
 def multi(session: "RespSession", request: list[bytes]) -> bytes:
     if session.transaction is not None:
-        return replies.error("ERR MULTI calls can not be nested")  # not raised: what is queued stays
+        return session.error("ERR MULTI calls can not be nested")  # not raised: what is queued stays
     session.transaction = Transaction()
     session.choose_table()
     return replies.OK
@@ -189,7 +191,7 @@ def aborted(reason: str) -> CommandError:
 
 def watch(session: "RespSession", request: list[bytes]) -> bytes:
     if session.transaction is not None:
-        return replies.error("ERR WATCH inside MULTI is not allowed")  # not raised: what is queued stays
+        return session.error("ERR WATCH inside MULTI is not allowed")  # not raised: what is queued stays
     if session.watched is None:
         session.watched = WatchedKeys(session.service.core.keys)
         session.on_lost[session.watched.forget] = None

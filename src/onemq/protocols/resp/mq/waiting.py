@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError
-from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import mq_error_line
 
 if TYPE_CHECKING:
@@ -38,7 +37,8 @@ class Answer:
             self._session.go_on(reply)
 
     def fail(self, error: OneMQError) -> None:
-        self.give(replies.error(mq_error_line(error)))
+        if not self.given:
+            self.give(self._session.error(mq_error_line(error)))
 
     def reply(self) -> bytes:
         """What the handler returns: the answer, or nothing yet. Inside a transaction nothing is waited for."""

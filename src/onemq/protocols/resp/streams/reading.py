@@ -12,7 +12,7 @@ from onemq.core.stream import Stream
 from onemq.errors import OneMQError, WrongType
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
-from onemq.protocols.resp.errors import CommandError, error_line, syntax_error
+from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.streams.arguments import (
     group_of,
     no_group,
@@ -349,7 +349,7 @@ class Waiting:
 
     def fail(self, error: OneMQError) -> None:
         """Answers with an error."""
-        self._reply(replies.error(error_line(error)))
+        self._reply(self._session.refusal(error))
 
     def _unblock(self, error: OneMQError | None) -> None:
         """CLIENT UNBLOCK: as if the time were up, or with an error."""
