@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX, RESP_BULK_BYTES_MAX
+from onemq.limits import BACKLOG_BYTES_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX
+from onemq.limits import RESP_BULK_BYTES_MAX as BULK_BYTES_MAX
 from onemq.limits import RESP_REQUEST_BYTES_MAX as REQUEST_BYTES_MAX
 from onemq.protocols.resp.commands import COMMANDS
 from onemq.protocols.resp.version import REDIS_VERSION
@@ -116,9 +117,10 @@ def test_whatever_redis_has_and_onemq_has_not_is_called_unsupported(tmp_path: Pa
 def test_the_numbers_are_those_of_the_code() -> None:
     text = " ".join(section("Differences").split())
     assert f"at most {NAME_BYTES_MAX} bytes" in text
-    assert f"An argument has at most {RESP_BULK_BYTES_MAX // MIB} MiB, a request {REQUEST_BYTES_MAX // MIB} MiB" in text
+    assert f"An argument has at most {BULK_BYTES_MAX // MIB} MiB, a request {REQUEST_BYTES_MAX // MIB} MiB" in text
     assert f"an entry {MESSAGE_BYTES_MAX // MIB} MiB unless" in text
     assert f"(up to {MESSAGE_BYTES_CEILING // MIB} MiB)" in text
+    assert f"All connections together may hold {BACKLOG_BYTES_MAX // (1024 * MIB)} GiB" in text
     assert f"`redis_version:{REDIS_VERSION}`" in TEXT
 
 
