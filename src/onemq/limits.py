@@ -9,6 +9,12 @@ from dataclasses import dataclass
 KIB = 1024
 MIB = 1024 * KIB
 
+# All protocols.
+BACKLOG_BYTES_MAX = 1024 * MIB
+"""Incomplete requests and queued transactions of all connections together; one that would hold more is refused."""
+BACKLOG_UNCOUNTED_BYTES = 1 * MIB
+"""What each may hold of that without being counted."""
+
 # RESP: what one request may be.
 RESP_INLINE_BYTES_MAX = 64 * KIB
 """The longest line of an inline command, and of a length in a request."""

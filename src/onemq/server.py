@@ -40,6 +40,7 @@ from onemq.net.connection import Connections
 from onemq.net.listener import KEEPALIVE_IDLE_S, Listener, drain
 from onemq.net.turn import Turns, wall_clock_ms
 from onemq.protocols import SessionFactory
+from onemq.protocols.backlog import Backlog
 from onemq.protocols.resp.service import RespService, ServerFacts
 from onemq.users import Users
 
@@ -254,6 +255,7 @@ class Server:
         self._memory_bytes = memory_bytes or memory_peak_bytes
         self._listeners: list[Listener] = []
         self._connections = Connections(config.server.max_connections)
+        self._backlog = Backlog()
         self._users = Users(config.users)
         self._stop_asked = asyncio.Event()
         self._is_broken = False
@@ -281,7 +283,8 @@ class Server:
         core, config = self._broker.core, topic_config(TopicSettings(), self._config.log)
         if listener.protocol == "kafka":
             return self._kafka_service(core, config).connect
-        return RespService(core, self._resp_facts(listener.port), topic_config=config, users=self._users).connect
+        facts = self._resp_facts(listener.port)
+        return RespService(core, facts, topic_config=config, users=self._users, backlog=self._backlog).connect
 
     def _kafka_service(self, core: Core, config: TopicConfig) -> "KafkaService":
         from onemq.protocols.kafka.service import KafkaFacts, KafkaService  # its schemas are many: only where it is on
@@ -295,7 +298,7 @@ class Server:
             partitions=settings.partitions,
             users=self._users,
         )
-        return KafkaService(core, facts, config)
+        return KafkaService(core, facts, config, self._backlog)
 
     def _resp_facts(self, port: int) -> ServerFacts:
         listen, data = self._config.resp.listen, self._config.log.data

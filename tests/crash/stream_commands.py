@@ -105,13 +105,15 @@ class MoreCommands(Commands):
         return ("SET", "u", "a string")
 
 
-def everything(ask: Ask) -> dict[bytes, Any]:
-    """What can be seen of all keys, without what is not kept."""
-    return {key: _key(ask, key) for key in sorted(ask("KEYS", "*"))}
+def everything(ask: Ask, pattern: str = "*") -> dict[bytes, Any]:
+    """What can be seen of all keys, or of those that match a pattern, without what is not kept."""
+    return {key: _key(ask, key) for key in sorted(ask("KEYS", pattern))}
 
 
 def _key(ask: Ask, key: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {"type": ask("TYPE", key), "expires": ask("PEXPIRETIME", key)}
+    if found["type"] == b"list":
+        return found | {"value": ask("LRANGE", key, 0, -1)}
     if found["type"] != b"stream":
         return found | {"value": ask("GET", key)}
     found |= {

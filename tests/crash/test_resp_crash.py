@@ -8,13 +8,18 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import hiredis
 import pytest
 
+from tests.crash.mixed_commands import MixedCommands, Unit
+from tests.crash.stream_commands import everything
 from tests.crash.wire import Wire
 from tests.process import Serve
 
@@ -242,6 +247,62 @@ class Streaming(Work):
         self.perhaps_acknowledged = set(self.acknowledged)
 
 
+class Mirrored(Work):
+    """Random commands on lists and a stream with groups, some of them in transactions. A second broker executes them,
+    too, and is not killed: it knows what the answers are, and what there is after each command.
+
+    So what the killed one holds must be what the second one holds after all commands that were answered, or after some
+    more of those that had been sent.
+    """
+
+    def __init__(self, number: int, twin: Wire) -> None:
+        super().__init__(number)
+        self.in_flight = 0
+        """How many commands and transactions had no answer, or not their last one, when the broker was killed."""
+        self._twin = twin
+        self._commands = MixedCommands(self.name, number)
+        self._sent: list[Unit] = []
+        self._answers: list[Any] = []
+
+    def do(self, wire: Wire) -> None:
+        units = self._commands.units(DEPTH)
+        self._sent += units
+        for answer in wire.answers(*(words for unit in units for words in unit)):
+            self._answers.append(comparable(answer))
+            self.answered += 1
+
+    def check(self, wire: Wire) -> None:
+        left = deque(self._sent)
+        expected: list[Any] = []
+        while left and len(expected) + len(left[0]) <= len(self._answers):
+            expected += self._execute(left.popleft())
+        assert self._answers[: len(expected)] == expected
+        self.in_flight += len(left)
+        found = self._seen(wire)
+        while (model := self._seen(self._twin)) != found:
+            assert left, f"OneMQ holds {found}, and after all that was sent it would be {model}"
+            self._execute(left.popleft())
+        self._sent, self._answers = [], []
+
+    def _execute(self, unit: Unit) -> list[Any]:
+        """What the second broker answers."""
+        return [comparable(answer) for answer in self._twin.answers(*unit)]
+
+    def _seen(self, wire: Wire) -> Any:
+        return comparable(everything(wire.command, f"{self.name}:*"))
+
+
+def comparable(answer: Any) -> Any:
+    """An answer with its errors as texts and times as such."""
+    if isinstance(answer, dict):
+        return {key: comparable(value) for key, value in answer.items()}
+    if isinstance(answer, list):
+        return [comparable(item) for item in answer]
+    if isinstance(answer, int) and 10**12 < answer < 10**13:
+        return "a time"
+    return str(answer) if isinstance(answer, hiredis.ReplyError) else answer
+
+
 def integers(values: list[bytes]) -> list[int]:
     return [int(value) for value in values]
 
@@ -255,7 +316,7 @@ def in_order(entry_id: bytes) -> tuple[int, ...]:
     return tuple(int(part) for part in entry_id.split(b"-"))
 
 
-def run_until_killed(broker: Serve, works: list[Work], answers: int) -> None:
+def run_until_killed(broker: Serve, works: Sequence[Work], answers: int) -> None:
     """All works at the same time, each on its connection, until so many answers have come: then -9."""
     enough = threading.Event()
     failures: list[BaseException] = []
@@ -292,9 +353,25 @@ def test_what_was_answered_is_there_after_every_kill(tmp_path: Path, flush: str)
     config.write_text(f'[log]\nflush = "{flush}"\njournal_bytes = "1MiB"\n')
     kinds: list[type[Work]] = [Pushing, Moving, Handing, Transacting, Streaming]
     works = [kind(number) for kind in kinds for number in range(2)]
-    random = Random(flush)
+    kill_again_and_again(tmp_path / "data", config, works, Random(flush))
+
+
+@pytest.mark.parametrize("flush", ["sync", "async"])
+def test_lists_streams_groups_and_pending_entries_are_what_was_answered(tmp_path: Path, flush: str) -> None:
+    config = tmp_path / "onemq.toml"
+    config.write_text(f'[log]\nflush = "{flush}"\njournal_bytes = "1MiB"\n')
+    with Serve(tmp_path / "twin") as broker:
+        broker.wait_until_serving()
+        with closing(Wire(broker.port)) as twin:
+            works = [Mirrored(number, twin) for number in range(4)]
+            kill_again_and_again(tmp_path / "data", config, works, Random(flush))
+    assert all(work.in_flight for work in works), "at some kill, each had something in flight"
+
+
+def kill_again_and_again(folder: Path, config: Path, works: Sequence[Work], random: Random) -> None:
+    """Lets all of them work, kills the broker, and has them compare with what it holds when it was started again."""
     for kill in range(KILLS + 1):
-        with Serve(tmp_path / "data", "--config", str(config)) as broker:
+        with Serve(folder, "--config", str(config)) as broker:
             broker.wait_until_serving()
             wire = Wire(broker.port)
             for work in works:

@@ -24,6 +24,12 @@ class Wire:
         for _ in commands:
             yield self.reply()
 
+    def answers(self, *commands: tuple[object, ...]) -> Iterator[Any]:
+        """The same, with errors as objects."""
+        self.send(*commands)
+        for _ in commands:
+            yield self.answer()
+
     def command(self, *words: object) -> Any:
         """The reply to one command."""
         (reply,) = self.pipeline(words)
@@ -34,14 +40,19 @@ class Wire:
         self._socket.sendall(b"".join(encode(*command) for command in commands))
 
     def reply(self) -> Any:
-        """The next reply."""
+        """The next reply, which is no error."""
+        reply = self.answer()
+        if isinstance(reply, hiredis.ReplyError):
+            raise AssertionError(f"refused: {reply}")
+        return reply
+
+    def answer(self) -> Any:
+        """The next reply, errors as objects."""
         while (reply := self._reader.gets()) is False:
             data = self._socket.recv(1 << 16)
             if not data:
                 raise ConnectionError("the broker closed the connection")
             self._reader.feed(data)
-        if isinstance(reply, hiredis.ReplyError):
-            raise AssertionError(f"refused: {reply}")
         return reply
 
     def close(self) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from onemq.limits import MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX, RESP_BULK_BYTES_MAX
+from onemq.limits import BACKLOG_BYTES_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX
+from onemq.limits import RESP_BULK_BYTES_MAX as BULK_BYTES_MAX
 from onemq.limits import RESP_REQUEST_BYTES_MAX as REQUEST_BYTES_MAX
 from onemq.protocols.resp.commands import COMMANDS
 from onemq.protocols.resp.version import REDIS_VERSION
 from tests.docs.resp_page import PAGE, Example, alike, blocks, command_table, serve
+from tests.interop.pair import connection, needs_redis_server, redis_server
 from tests.process import Serve
 
 TEXT = PAGE.read_text()
@@ -78,21 +80,47 @@ def test_the_table_has_the_commands_of_the_code() -> None:
     assert written[1] == command_table(), "run: python -m tests.docs.resp_page"
 
 
+def unsupported(answer: str) -> list[str]:
+    """The commands in the rows of the table to which that is answered."""
+    rows = [line for line in section("Not supported").splitlines() if line.endswith(f"| {answer} |")]
+    return [name for row in rows for name in re.findall(r"`(.+?)`", row)]
+
+
 def test_what_is_called_unsupported_is_unknown(broker: Serve) -> None:
-    rows = [line for line in section("Not supported").splitlines() if line.endswith("| unknown command |")]
-    names = [name for row in rows for name in re.findall(r"`(.+?)`", row)]
-    assert len(names) > 30
+    names = unsupported("unknown command")
+    assert len(names) > 60
     assert {name.lower() for name in names}.isdisjoint(row.name for row in COMMANDS)
     for name in names:
         assert broker.command(name).startswith(b"-ERR unknown command '%b'" % name.encode())
 
 
+def test_a_subcommand_that_is_called_unsupported_is_unknown(broker: Serve) -> None:
+    names = unsupported("unknown subcommand")
+    assert len(names) > 10
+    for name in names:
+        container, word = name.encode().split()
+        expected = b"-ERR unknown subcommand '%b'. Try %b HELP.\r\n" % (word, container)
+        assert broker.command(name) == expected
+
+
+@needs_redis_server
+def test_whatever_redis_has_and_onemq_has_not_is_called_unsupported(tmp_path: Path) -> None:
+    named = {name.lower() for answer in ("unknown command", "unknown subcommand") for name in unsupported(answer)}
+    ours = {name for row in COMMANDS for name in (row.name, *(each.name for each in row.subcommands.values()))}
+    with redis_server(tmp_path) as port, connection(port) as client:
+        rows = client.execute_command("COMMAND")
+    known = [row[0].decode() for row in rows]
+    known += [each[0].decode() for row in rows if row[0].decode() in ours for each in row[9]]
+    assert {name.replace("|", " ") for name in known if name not in ours} - named == set()
+
+
 def test_the_numbers_are_those_of_the_code() -> None:
     text = " ".join(section("Differences").split())
     assert f"at most {NAME_BYTES_MAX} bytes" in text
-    assert f"An argument has at most {RESP_BULK_BYTES_MAX // MIB} MiB, a request {REQUEST_BYTES_MAX // MIB} MiB" in text
+    assert f"An argument has at most {BULK_BYTES_MAX // MIB} MiB, a request {REQUEST_BYTES_MAX // MIB} MiB" in text
     assert f"an entry {MESSAGE_BYTES_MAX // MIB} MiB unless" in text
     assert f"(up to {MESSAGE_BYTES_CEILING // MIB} MiB)" in text
+    assert f"All connections together may hold {BACKLOG_BYTES_MAX // (1024 * MIB)} GiB" in text
     assert f"`redis_version:{REDIS_VERSION}`" in TEXT
 
 

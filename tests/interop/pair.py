@@ -63,7 +63,7 @@ def _answers(port: int) -> bool:
     try:
         with connection(port) as client:
             return bool(client.ping())
-    except AuthenticationError:
+    except AuthenticationError:  # it answers that one has to log in
         return True
     except redis.ConnectionError:
         return False

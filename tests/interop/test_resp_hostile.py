@@ -2,12 +2,13 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 import redis
 
+from onemq.limits import BACKLOG_BYTES_MAX, RESP_TRANSACTION_BYTES_MAX
 from tests.crowd import RESERVED_FILES, crowd, file_limit, resident_bytes
 from tests.interop.pair import needs_redis_server
 from tests.process import Serve
@@ -151,22 +152,53 @@ def test_a_client_that_sends_on_while_it_waits_is_held(broker: Serve) -> None:
         broker.command("RPUSH nothing x")
 
 
-def test_an_endless_transaction_is_refused_before_memory_ends(broker: Serve) -> None:
+def test_endless_transactions_are_refused_before_memory_ends(broker: Serve) -> None:
+    """And what they held is there for the next one."""
     body = b"x" * MIB
     request = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%b\r\n" % (len(body), body)
-    before = resident_bytes(broker.pid)
-    with connect(broker.port) as connection, connection.makefile("rb") as answers:
-        connection.sendall(b"MULTI\r\n")
-        assert answers.readline() == b"+OK\r\n"
-        for _ in range(300):
-            connection.sendall(request)
-            answer = answers.readline()
-            if answer != b"+QUEUED\r\n":
-                break
-        assert answer.startswith(b"-ERR the commands of a transaction can take 268435456 bytes")
-        connection.sendall(b"EXEC\r\n")
-        assert answers.readline().startswith(b"-EXECABORT")
-        assert resident_bytes(broker.pid) - before < 400 * MIB
+    before, most = resident_bytes(broker.pid), 0
+    for _ in range(3):
+        with connect(broker.port) as connection, connection.makefile("rb") as answers:
+            connection.sendall(b"MULTI\r\n")
+            assert answers.readline() == b"+OK\r\n"
+            answer = b"+QUEUED\r\n"
+            while answer == b"+QUEUED\r\n":
+                connection.sendall(request)
+                answer = answers.readline()
+                most = max(most, resident_bytes(broker.pid) - before)
+            expected = b"-ERR the commands of a transaction can take %d bytes" % RESP_TRANSACTION_BYTES_MAX
+            assert answer.startswith(expected)
+            connection.sendall(b"EXEC\r\n")
+            assert answers.readline().startswith(b"-EXECABORT")
+    assert most < RESP_TRANSACTION_BYTES_MAX + 32 * MIB
+
+
+def test_the_unfinished_requests_of_all_connections_together_are_limited(broker: Serve) -> None:
+    """Each of them is one that would be taken. Those that go beyond the limit are told so."""
+    before, chunk = resident_bytes(broker.pid), b"x" * MIB
+    with ExitStack() as stack, redis.Redis(port=broker.port, single_connection_client=True) as other:
+        refused = 0
+        for _ in range(24):
+            connection = stack.enter_context(connect(broker.port))
+            connection.sendall(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (64 * MIB))
+            with suppress(ConnectionError):
+                for _ in range(60):
+                    connection.sendall(chunk)
+            assert other.ping()
+            connection.setblocking(False)
+            with suppress(BlockingIOError):
+                assert connection.recv(1000).startswith(b"-ERR all connections together have sent 1024 MiB of")
+                refused += 1
+            assert resident_bytes(broker.pid) - before < BACKLOG_BYTES_MAX + 128 * MIB
+        assert refused == 24 - BACKLOG_BYTES_MAX // (60 * MIB)
+        assert other.set("k", "small")
+    while int(broker.info()["connected_clients"]) > 2:
+        pass
+    whole = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%b\r\n" % (60 * MIB, chunk * 60)
+    with connect(broker.port) as connection:  # there is room again
+        connection.sendall(whole)
+        assert connection.recv(100) == b"+OK\r\n"
+    assert broker.command("DEL k") == b":1\r\n"
 
 
 def test_a_browser_is_not_answered(broker: Serve) -> None:

@@ -5,11 +5,15 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import redis
+from redis.client import PubSub
 
+from onemq.limits import RESP_LISTENER_BYTES_MAX
+from tests.crowd import resident_bytes
 from tests.interop.pair import Pair, needs_redis_server
 from tests.interop.raw import RawPairs
 from tests.process import Serve
@@ -194,33 +198,66 @@ class TestRedisPy:
             listening.terminate()
 
 
-def resident_bytes(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+# Listeners that do not read.
+
+MIB = 1 << 20
+BODY = "x" * 100_000
+KINDS = ("SUBSCRIBE flood", "PSUBSCRIBE fl*d", "SSUBSCRIBE flood")
+KERNEL_BYTES = 8 * MIB
+"""What the sockets of a connection hold at most beside what the broker holds."""
 
 
-def test_a_listener_that_does_not_read_is_cut_off_and_nobody_else_is_disturbed(tmp_path: Path) -> None:
-    body = "x" * 100_000
-    with Serve(tmp_path / "data") as broker:
+def lazy_listener(port: int, protocol: int, request: str) -> socket.socket:
+    """A connection that listens and reads nothing but the confirmation."""
+    listener = socket.create_connection(("127.0.0.1", port), timeout=10)
+    if protocol == 3:
+        listener.sendall(b"HELLO 3\r\n")
+    listener.sendall(request.encode() + b"\r\n")
+    came = b""
+    while not came.endswith(b":1\r\n"):
+        came += listener.recv(1000)
+    return listener
+
+
+def read_messages(listener: PubSub, last: int) -> list[int]:
+    """The numbers of the messages that a listener gets, up to the last one."""
+    numbers: list[int] = []
+    while not numbers or numbers[-1] != last:
+        message = listener.get_message(timeout=10)
+        assert message is not None, f"nothing comes after {numbers[-1:]}"
+        if message["type"].endswith("message"):
+            numbers.append(int(message["data"].partition(" ")[0]))
+    return numbers
+
+
+def test_listeners_that_do_not_read_are_cut_off_at_their_limit_and_nobody_else_is_disturbed(tmp_path: Path) -> None:
+    """Each kind of subscription by both versions of RESP, beside a reader that gets every message."""
+    with Serve(tmp_path / "data") as broker, ExitStack() as stack:
         broker.wait_until_serving()
-        with (
-            redis.Redis(port=broker.port, decode_responses=True) as client,
-            socket.create_connection(("127.0.0.1", broker.port)) as lazy,
-            client.pubsub(ignore_subscribe_messages=False) as reader,
-        ):
-            lazy.sendall(b"SUBSCRIBE flood\r\n")
-            reader.subscribe("flood")
-            assert reader.get_message(timeout=10) is not None
-            while client.publish("flood", "first") < 2:
-                pass
-            before = resident_bytes(broker.pid)
-            published = most = 0
-            while client.publish("flood", body) == 2:
+        client = stack.enter_context(redis.Redis(port=broker.port, decode_responses=True))
+        reader = stack.enter_context(client.pubsub())
+        reader.subscribe("flood")
+        assert reader.get_message(timeout=10)["type"] == "subscribe"
+        before, most = resident_bytes(broker.pid), 0
+        lazy = [(protocol, request) for protocol in (2, 3) for request in KINDS]
+        for each in lazy:
+            stack.enter_context(lazy_listener(broker.port, *each))
+        reached, published, read = 0, 0, list[int]()
+        while reached != 1:
+            for _ in range(5):
+                reached = publish(client, f"{published} {BODY}")
                 published += 1
-                assert published < 2_000, "it is never cut off"
-                reader.get_message(timeout=10)
-                most = max(most, resident_bytes(broker.pid) - before)
-            assert most < 128 << 20
-            assert published > 300, "nobody is cut off with less than 32 MiB unsent"
-            assert client.ping()
+            most = max(most, resident_bytes(broker.pid) - before)
+            read += read_messages(reader, published - 1)
+            assert published * len(BODY) < RESP_LISTENER_BYTES_MAX + KERNEL_BYTES, "somebody is never cut off"
+        assert read == list(range(published))
+        assert most < len(lazy) * RESP_LISTENER_BYTES_MAX + 16 * MIB
         assert broker.stop() == 0
-        assert "does not read: cut off" in broker.output()
+        cut_off = [int(size) for size in re.findall(r"does not read: cut off with (\d+) bytes unsent", broker.output())]
+        assert len(cut_off) == len(lazy)
+        assert all(0 < size - RESP_LISTENER_BYTES_MAX < 2 * len(BODY) for size in cut_off), cut_off
+
+
+def publish(client: redis.Redis, message: str) -> int:
+    """To everybody who listens; how many that are."""
+    return int(client.publish("flood", message)) + int(client.spublish("flood", message))

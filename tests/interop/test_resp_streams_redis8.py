@@ -808,9 +808,11 @@ class TestXnack:
         assert order == ["2-0", "3-0", "1-0"], "given back once more, it is the last"
 
     def test_a_count_at_its_greatest_stays_there(self, three: Client) -> None:
-        """As valkey-io/valkey#4734 has it: a claim must not overflow the count."""
+        """As valkey-io/valkey#4734 has it: a claim must not overflow the count; nor must reading it again."""
         three("XNACK s g FATAL IDS 1 1-0")
         three("XCLAIM s g bob 0 1-0")
+        assert three.pending()[0] == ("1-0", "bob", LONG_MAX)
+        three("XREADGROUP GROUP g bob STREAMS s 0")
         assert three.pending()[0] == ("1-0", "bob", LONG_MAX)
 
     def test_idle_filters_let_it_pass(self, three: Client) -> None:

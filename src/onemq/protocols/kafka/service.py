@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
+from onemq.protocols.backlog import Backlog
 from onemq.protocols.kafka.apis import APIS, by_key
 from onemq.protocols.kafka.fetch_sessions import FetchSessions
 from onemq.protocols.kafka.groups.catalog import TopicCatalog
@@ -38,10 +39,17 @@ class KafkaFacts:
 class KafkaService:
     """Makes a session for each connection."""
 
-    def __init__(self, core: Core, facts: KafkaFacts, topic_config: TopicConfig | None = None) -> None:
+    def __init__(
+        self,
+        core: Core,
+        facts: KafkaFacts,
+        topic_config: TopicConfig | None = None,
+        backlog: Backlog | None = None,
+    ) -> None:
         self.core = core
         self.facts = facts
         self.users = facts.users
+        self.backlog = backlog or Backlog()
         cluster_id = _cluster_id(facts.identity)
         self.cluster_id = urlsafe_b64encode(cluster_id).decode().rstrip("=")
         self.topics = KafkaTopics(core, cluster_id, topic_config or TopicConfig(), facts.partitions, facts.auto_create)

@@ -14,9 +14,15 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from onemq.errors import AccessDenied, OneMQError, ProtocolError
-from onemq.limits import KAFKA_FIRST_FETCH_BYTES_MAX, KAFKA_LOGIN_BYTES_MAX, KAFKA_PARKED_BYTES_MAX
+from onemq.limits import (
+    BACKLOG_UNCOUNTED_BYTES,
+    KAFKA_FIRST_FETCH_BYTES_MAX,
+    KAFKA_LOGIN_BYTES_MAX,
+    KAFKA_PARKED_BYTES_MAX,
+)
 from onemq.log.stretch import Stretch
 from onemq.protocols import LARGE_BYTES, Peer
+from onemq.protocols.backlog import Share
 from onemq.protocols.kafka.api import Api
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.codec import Piece, decode, encode
@@ -43,8 +49,8 @@ class KafkaSession:
     """The state of one connection."""
 
     __slots__ = (
-        "_admitted", "_call", "_frames", "_holding", "_running", "ended", "fetch_bytes_max", "fetched_partitions", "id",
-        "login", "on_lost", "peer", "service", "software_name", "software_version", "user",
+        "_admitted", "_call", "_frames", "_holding", "_running", "_share", "ended", "fetch_bytes_max",
+        "fetched_partitions", "id", "login", "on_lost", "peer", "service", "software_name", "software_version", "user",
     )  # fmt: skip
 
     receive_alike = None
@@ -72,6 +78,7 @@ class KafkaSession:
         self._call: Call[Any] | None = None  # waits for its answer
         self._running = False
         self._holding = False
+        self._share: Share | None = None  # of the backlog, once it has had much input that was no whole request
 
     # What the connection calls.
 
@@ -92,6 +99,8 @@ class KafkaSession:
         for give_back in list(self.on_lost):
             give_back()
         self._frames = Frames()  # what it holds may be much
+        if self._share is not None:
+            self._share.resize(0)
 
     def refusal(self, error: OneMQError) -> bytes:
         return b""  # a client of Kafka expects answers to what it asked, and nothing else
@@ -136,12 +145,20 @@ class KafkaSession:
                     break
                 data, at, end = frame
                 self._execute(data, at, end)
+            if self._frames.buffered_bytes > BACKLOG_UNCOUNTED_BYTES or self._share is not None:
+                self._count_input(self._frames.buffered_bytes)
         except OneMQError as error:
             _logger.warning("%s is disconnected: %s", self.peer.address, error.text)
             self.end()
         finally:
             self._running = False
         self._hold_or_proceed()
+
+    def _count_input(self, size: int) -> None:
+        """Counts what is no whole request yet, if it is much. Raises Busy."""
+        if self._share is None:
+            self._share = Share(self.service.backlog)
+        self._share.resize(size if size > BACKLOG_UNCOUNTED_BYTES else 0)
 
     def _hold_or_proceed(self) -> None:
         """Reads no more from a client that sends far ahead of a request that waits."""

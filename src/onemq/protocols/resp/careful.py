@@ -27,6 +27,7 @@ from onemq.protocols.resp.inline import split_words
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _STAR = ord("*")
 _DOLLAR = ord("$")
+_ARGUMENT_BYTES = 50
 
 
 class CarefulDecoder:
@@ -51,6 +52,12 @@ class CarefulDecoder:
     def buffered_bytes(self) -> int:
         """At most this many received bytes have not become a request yet."""
         return len(self._buffer) - self._position + self._request_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """What it holds of received bytes, with what each finished argument takes beside its own."""
+        finished = self._request_bytes - max(self._bulk_bytes, 0)
+        return len(self._buffer) + finished + len(self._arguments) * _ARGUMENT_BYTES
 
     @property
     def between_requests(self) -> bool:

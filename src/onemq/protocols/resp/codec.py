@@ -78,6 +78,11 @@ class RequestDecoder:
         return waiting + self._careful.buffered_bytes
 
     @property
+    def held_bytes(self) -> int:
+        """What it takes of memory while a request is not whole."""
+        return sum(map(len, self._chunks)) + len(self._chunk) + self._careful.held_bytes
+
+    @property
     def is_empty(self) -> bool:
         """Whether everything that was received has become a request; of a stranger that is never said."""
         return not (self._chunk or self._is_careful)

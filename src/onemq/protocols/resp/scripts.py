@@ -18,7 +18,7 @@ from onemq.core.keyspace.ranges import ScoreRange
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import double, integer
 from onemq.protocols.resp.command import Argument, Command, container
-from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.errors import CommandError
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -201,7 +201,7 @@ def exists(session: "RespSession", request: list[bytes]) -> bytes:
 def flush(session: "RespSession", request: list[bytes]) -> bytes:
     """The scripts that are known stay known."""
     if len(request) > 3 or (len(request) == 3 and request[2].upper() not in (b"ASYNC", b"SYNC")):
-        raise syntax_error()
+        raise CommandError("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
     return replies.OK
 
 

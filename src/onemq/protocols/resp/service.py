@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from onemq.core.core import Core
 from onemq.core.topics import TopicConfig
 from onemq.protocols import Peer
+from onemq.protocols.backlog import Backlog
 from onemq.protocols.resp.blocked import Blocked
 from onemq.protocols.resp.chance import Chance
 from onemq.protocols.resp.command import Command
@@ -62,11 +63,13 @@ class RespService:
         commands: Mapping[bytes, Command] | None = None,
         topic_config: TopicConfig | None = None,
         users: Users | None = None,
+        backlog: Backlog | None = None,
     ) -> None:
         self.core = core
         self.facts = facts
         self.users = users or Users()
         """Who may log in; if there is anybody, everybody has to."""
+        self.backlog = backlog or Backlog()
         self.topic_config = topic_config or TopicConfig()
         """What streams are like that a command makes."""
         self.commands = by_name(COMMANDS) if commands is None else commands

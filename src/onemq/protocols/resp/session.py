@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from onemq.errors import OneMQError, ProtocolError
-from onemq.limits import RESP_PARKED_BYTES_MAX
+from onemq.errors import Busy, OneMQError, ProtocolError
+from onemq.limits import BACKLOG_UNCOUNTED_BYTES, RESP_PARKED_BYTES_MAX
 from onemq.protocols import Arrived, Peer, ReceiveAlike
+from onemq.protocols.backlog import Share
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.codec import RequestDecoder
 from onemq.protocols.resp.crowd import receive_alike
@@ -57,6 +58,7 @@ class RespSession:
         "_output",
         "_output_bytes",
         "_running",
+        "_share",
         "_todo",
         "_waiting",
         "atomic",
@@ -128,6 +130,7 @@ class RespSession:
         self._interrupted = False  # whoever executes requests has to look around before the next one
         self._waiting = False  # no further request is executed
         self._holding = False  # and no more is read
+        self._share: Share | None = None  # of the backlog, while much of what was received cannot be executed
 
     # What the connection calls.
 
@@ -179,6 +182,10 @@ class RespSession:
         self.service.sessions.pop(self.id, None)
         for give_back in list(self.on_lost):
             give_back()
+        if self.transaction is not None:
+            self.transaction.leave()
+        if self._share is not None:
+            self._share.resize(0)
         self._todo = _NOTHING
         del self._decoder  # what it holds may be much
 
@@ -265,6 +272,8 @@ class RespSession:
         if self._running or self._waiting:
             return
         self._running = True
+        if self._share is not None:
+            self._share.resize(0)  # what becomes a request now may be counted elsewhere
         try:
             if self._todo is not _NOTHING:
                 self._execute_todo()
@@ -283,12 +292,29 @@ class RespSession:
         finally:
             self._running = False
             self._has_more = self._todo is not _NOTHING or not self._decoder.is_empty
+        if self._has_more:
+            self._count_input()
         self._hand_over()
         if self.ended:
             self.peer.close()
         elif self._holding and not (self._waiting or self.peer.congested):
             self._holding = False
             self.peer.proceed()
+
+    def _count_input(self) -> None:
+        """Counts what was received and cannot be executed yet, if it is much."""
+        size = self._decoder.held_bytes
+        if size <= BACKLOG_UNCOUNTED_BYTES:
+            return
+        if self._share is None:
+            self._share = Share(self.service.backlog)
+        try:
+            self._share.resize(size)
+        except Busy as error:
+            _logger.warning("%s is disconnected: %s", self.peer.address, error.text)
+            self._output.append(self.refusal(error))
+            self._decoder = RequestDecoder()  # what it held is much
+            self._stop()
 
     def _next_requests(self) -> list[list[bytes]]:
         """What can be executed now."""

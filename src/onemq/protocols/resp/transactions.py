@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from onemq.core.keyspace import Keyspace
 from onemq.errors import OneMQError, TooLarge
-from onemq.limits import RESP_NAMES_BYTES_MAX, RESP_TRANSACTION_BYTES_MAX
+from onemq.limits import BACKLOG_UNCOUNTED_BYTES, RESP_NAMES_BYTES_MAX, RESP_TRANSACTION_BYTES_MAX
+from onemq.protocols.backlog import Backlog, Share
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command
 from onemq.protocols.resp.errors import CommandError, error_line
@@ -41,9 +42,11 @@ _CHANGES_PLACES = ("mq.topic|", "mq.group|")
 class Transaction:
     """The commands queued since MULTI."""
 
-    def __init__(self) -> None:
+    def __init__(self, backlog: Backlog) -> None:
         self._queue: list[tuple[Command, list[bytes]]] = []
         self._bytes = 0
+        self._share = Share(backlog)
+        self._count_above = BACKLOG_UNCOUNTED_BYTES
         self.failed = False
         """Whether a command was refused, so that EXEC must refuse all."""
         self.writes = 0
@@ -53,12 +56,15 @@ class Transaction:
         return len(self._queue)
 
     def add(self, row: Command, request: list[bytes]) -> None:
-        """Queues a command. Raises TooLarge if the queue would hold too much."""
+        """Queues a command. Raises TooLarge if the queue would hold too much, and Busy if all together would."""
         if self.failed:
             return
         self._bytes += _COMMAND_BYTES + len(request) * _WORD_BYTES + sum(map(len, request))
         if self._bytes > RESP_TRANSACTION_BYTES_MAX:
             raise TooLarge(f"the commands of a transaction can take {RESP_TRANSACTION_BYTES_MAX} bytes together")
+        if self._bytes > self._count_above:
+            self._share.resize(self._bytes)
+            self._count_above = self._bytes + BACKLOG_UNCOUNTED_BYTES
         self._queue.append((row, request))
         self.writes += row.writes
 
@@ -66,6 +72,11 @@ class Transaction:
         """A command was refused: nothing of this will run, so nothing is kept."""
         self.failed = True
         self._queue.clear()
+        self.leave()
+
+    def leave(self) -> None:
+        """It is not queued any more: it runs now, or never."""
+        self._share.resize(0)
 
     def run(self, session: "RespSession") -> None:
         """Executes all commands and writes the reply: an array of their replies."""
@@ -153,7 +164,7 @@ class WatchedKeys:
 def multi(session: "RespSession", request: list[bytes]) -> bytes:
     if session.transaction is not None:
         return session.error("ERR MULTI calls can not be nested")  # not raised: what is queued stays
-    session.transaction = Transaction()
+    session.transaction = Transaction(session.service.backlog)
     session.choose_table()
     return replies.OK
 
@@ -209,6 +220,7 @@ def leave(session: "RespSession") -> None:
     """Ends the transaction that is queued, if any, and forgets the watched keys."""
     forget_watched(session)
     if session.transaction is not None:
+        session.transaction.leave()
         session.transaction = None
         session.choose_table()
 

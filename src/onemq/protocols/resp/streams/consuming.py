@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
 from onemq.core.cursor import Cursor
-from onemq.core.delivery import Delivery, Member
+from onemq.core.delivery import COUNT_MAX, Delivery, Member
 from onemq.core.group import Group
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
@@ -141,7 +141,7 @@ def history(
     own = own[:count]
     records = stream.records_at(own)
     if records:
-        again = {offset: cursor.unacknowledged[offset].count + 1 for offset in records}
+        again = {offset: min(cursor.unacknowledged[offset].count + 1, COUNT_MAX) for offset in records}
         core.claims.take(group, 0, consumer, core.stage.now_ms, again)
     ids = stream.ids_of(cursor, [offset for offset in own if offset not in records])
     for offset in own:
