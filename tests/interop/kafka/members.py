@@ -93,7 +93,18 @@ def places(topic: str, numbers: Sequence[int]) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in numbers]
 
 
-_MEMBER = """
+PYTHON_QUICK = {
+    "session_timeout_ms": 10_000,
+    "heartbeat_interval_ms": 100,
+    "fetch_max_wait_ms": 50,
+    "retry_backoff_ms": 20,
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+}
+"""The settings of kafka-python and aiokafka."""
+
+
+_CONFLUENT = """
 import sys
 from tests.interop.kafka.members import consumer
 bootstrap, group, topic, *settings = sys.argv[1:]
@@ -107,16 +118,54 @@ while True:
         told = share
         print(share, flush=True)
 """
+_KAFKA_PYTHON = """
+import sys
+from kafka import KafkaConsumer
+from tests.interop.kafka.members import PYTHON_QUICK
+bootstrap, group, topic, *settings = sys.argv[1:]
+changed = {name: int(value) for name, value in (each.split("=") for each in settings)}
+member = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, **(PYTHON_QUICK | changed))
+told = None
+while True:
+    member.poll(timeout_ms=300)
+    share = sorted(each.partition for each in member.assignment())
+    if share != told:
+        told = share
+        print(share, flush=True)
+"""
+_AIOKAFKA = """
+import asyncio
+import sys
+from aiokafka import AIOKafkaConsumer
+from tests.interop.kafka.members import PYTHON_QUICK
+bootstrap, group, topic, *settings = sys.argv[1:]
+changed = {name: int(value) for name, value in (each.split("=") for each in settings)}
+
+async def run():
+    member = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, **(PYTHON_QUICK | changed))
+    await member.start()
+    told = None
+    while True:
+        await member.getmany(timeout_ms=20)
+        share = sorted(each.partition for each in member.assignment())
+        if share != told:
+            told = share
+            print(share, flush=True)
+
+asyncio.run(run())
+"""
+_PROGRAMS = {"confluent-kafka": _CONFLUENT, "kafka-python": _KAFKA_PYTHON, "aiokafka": _AIOKAFKA}
 
 
 class MemberProcess:
     """A member in a process of its own, which can be killed."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, **settings: Any) -> None:
+    def __init__(
+        self, bootstrap: str, group: str, topic: str, client: str = "confluent-kafka", **settings: Any
+    ) -> None:
         words = [f"{name}={value}" for name, value in settings.items()]
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _MEMBER, bootstrap, group, topic, *words], stdout=subprocess.PIPE, text=True
-        )
+        command = [sys.executable, "-c", _PROGRAMS[client], bootstrap, group, topic, *words]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def wait_for_share(self) -> None:
         """Until it has partitions."""

@@ -2,7 +2,7 @@
 
 import socket
 from contextlib import suppress
-from struct import unpack
+from struct import pack, unpack
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,6 +49,15 @@ class Raw:
         response = APIS[request.api_key].response
         has_tags = version >= response.flexible_since and response.api_key != 18
         return decode(response, version, self._exactly(size), 4 + has_tags)
+
+    def token(self, token: bytes) -> bytes:
+        """The token that answers one, where a client logs in without requests."""
+        self.send_token(token)
+        (size,) = unpack(">i", self._exactly(4))
+        return self._exactly(size)
+
+    def send_token(self, token: bytes) -> None:
+        self.send(pack(">i", len(token)) + token)
 
     def rest(self) -> bytes:
         """All that comes until the server closes."""

@@ -1,6 +1,7 @@
 """Idempotent producers whose connections are cut at any place: every message is there once, and in order."""
 
 import asyncio
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,4 +82,14 @@ def test_aiokafka(proxy: tuple[Proxy, str], topic: str) -> None:
             await producer.stop()
 
     assert asyncio.run(asyncio.wait_for(send(), SECONDS)) == list(range(COUNT))
+    check(cutting, bootstrap, topic)
+
+
+def test_kcat(proxy: tuple[Proxy, str], topic: str) -> None:
+    cutting, bootstrap = proxy
+    settings = {"enable.idempotence": "true", "linger.ms": 2, "retry.backoff.ms": 20, "reconnect.backoff.ms": 20}
+    words = [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
+    # It would end with the first connection that is cut; -E says that it tries again.
+    command = ["kcat", "-b", bootstrap, "-P", "-E", "-t", topic, "-p", "0", *words]
+    subprocess.run(command, input=b"\n".join(BODIES), timeout=SECONDS, check=True)
     check(cutting, bootstrap, topic)

@@ -10,6 +10,7 @@ import pytest
 
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schema import Message
+from onemq.protocols.kafka.schemas.consumer_group_describe import ConsumerGroupDescribeRequest
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from onemq.protocols.kafka.schemas.delete_groups import DeleteGroupsRequest
 from onemq.protocols.kafka.schemas.describe_groups import DescribeGroupsRequest
@@ -51,7 +52,10 @@ pytestmark = [
 
 SETTINGS = ("group.min.session.timeout.ms=100", "group.max.size=4", "num.partitions=3")
 SUBSCRIPTION = pack(">hih", 1, 1, 1) + b"t" + pack(">i", -1)
-NO_MATTER = ("throttle_time_ms", "error_message", "committed_leader_epoch", "authorized_operations", "client_host")
+NO_MATTER = ("throttle_time_ms", "error_message", "committed_leader_epoch", "client_host")
+TOPIC_IDS_SINCE = 10
+"""The version of OffsetCommit and OffsetFetch from which on topics have ids there instead of names."""
+STRANGER = bytes(15) + b"1"
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +108,8 @@ class Scene:
         self._names: dict[str, str] = {"": ""}
         self._clients: list[Client] = []
         self.client = self.connect()
+        (topic,) = self.client.ask(MetadataRequest([MetadataRequestTopic(name="t")]), 12).topics
+        self._topic_id = topic.topic_id
 
     def connect(self) -> Client:
         self._clients.append(Client(self.port))
@@ -112,6 +118,9 @@ class Scene:
     def close(self) -> None:
         for client in self._clients:
             client.socket.close()
+
+    def id_of(self, topic: str) -> bytes:
+        return self._topic_id if topic == "t" else STRANGER
 
     def see(self, answer: Any) -> Any:
         """Notes an answer, and returns it."""
@@ -125,6 +134,8 @@ class Scene:
         if hasattr(value, "__struct_fields__"):
             fields = [each for each in value.__struct_fields__ if each not in NO_MATTER]
             return (type(value).__name__, {each: self._plain(getattr(value, each), each) for each in fields})
+        if name == "topic_id":
+            return "t" if value == self._topic_id else value
         if name in ("member_id", "leader") and isinstance(value, str):
             return self._names.setdefault(value, f"member {len(self._names)}")
         return ErrorCode(value).name if name == "error_code" else value
@@ -196,7 +207,7 @@ class Member:
             "generation_id_or_member_epoch": self.generation,
             "member_id": self.id,
             "group_instance_id": self.instance,
-            "topics": [OffsetCommitRequestTopic("t", partitions=rows)],
+            "topics": [OffsetCommitRequestTopic("t", self.scene.id_of("t"), rows)],
         }
         self.scene.see(self.client.ask(OffsetCommitRequest(**(fields | changes)), version))
 
@@ -209,7 +220,22 @@ class Member:
 
 
 def describe(scene: Scene, version: int = 6) -> None:
-    scene.see(scene.client.ask(DescribeGroupsRequest([scene.group]), version))
+    scene.see(scene.client.ask(DescribeGroupsRequest([scene.group], version > 2), version))
+
+
+def described_by_broker(scene: Scene) -> None:
+    """What ConsumerGroupDescribe says; of the epochs, only which of them are the same."""
+    for version in (0, 1):
+        for everything in (False, True):
+            answer = scene.client.ask(ConsumerGroupDescribeRequest([scene.group], everything), version)
+            (group,) = answer.groups
+            scene.see([member.member_epoch == group.group_epoch for member in group.members])
+            scene.see(group.assignment_epoch == group.group_epoch or not group.members)
+            group.group_epoch = group.assignment_epoch = 0
+            for member in group.members:
+                member.member_epoch = 0
+                assert member.client_host == "/127.0.0.1"
+            scene.see(answer)
 
 
 def listed(scene: Scene, version: int = 5, **filters: list[str]) -> None:
@@ -222,7 +248,7 @@ def offsets(scene: Scene, version: int = 8, numbers: tuple[int, ...] = (0, 1), t
     if version < 8:
         request = OffsetFetchRequest(scene.group, [OffsetFetchRequestTopic(topic, list(numbers))])
     else:
-        wanted = [OffsetFetchRequestTopics(topic, partition_indexes=list(numbers))]
+        wanted = [OffsetFetchRequestTopics(topic, scene.id_of(topic), list(numbers))]
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(scene.group, topics=wanted)])
     scene.see(scene.client.ask(request, version))
 
@@ -242,6 +268,7 @@ def one_member(scene: Scene) -> None:
     one.sync(b"mine")
     describe(scene)
     describe(scene, 0)
+    described_by_broker(scene)
     listed(scene)
     one.beat()
     one.beat(generation=7)
@@ -319,6 +346,7 @@ def strangers(scene: Scene) -> None:
     stranger.leave(2)
     describe(scene)
     describe(scene, 5)
+    described_by_broker(scene)
     listed(scene)
     offsets(scene)
     scene.see(scene.client.ask(DeleteGroupsRequest([scene.group]), 2))
@@ -366,16 +394,19 @@ def static_members(scene: Scene) -> None:
 
 def simple_offsets(scene: Scene) -> None:
     lone = Member(scene)
-    for version in range(2, 10):
+    for version in range(2, 11):
         lone.commit(version, offset=0, number=version % 3)
-    lone.commit(number=7)
-    lone.commit(topics=[OffsetCommitRequestTopic("none", partitions=[OffsetCommitRequestPartition(0, 1)])])
-    for version in range(1, 10):
+        lone.commit(version, number=7)
+        unknown = OffsetCommitRequestTopic("none", STRANGER, [OffsetCommitRequestPartition(0, 1)])
+        lone.commit(version, topics=[unknown])
+    for version in range(1, 11):
         offsets(scene, version, (0, 1, 2, 7))
         offsets(scene, version, (0,), "none")
     for version in (2, 7):
         scene.see(scene.client.ask(OffsetFetchRequest(scene.group, None), version))
-    scene.see(scene.client.ask(OffsetFetchRequest(groups=[OffsetFetchRequestGroup(scene.group, topics=None)]), 9))
+    for version in (8, 9, 10):
+        every = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(scene.group, topics=None)])
+        scene.see(scene.client.ask(every, version))
     listed(scene)
     listed(scene, states_filter=["Empty"])
     listed(scene, states_filter=["Stable"])
@@ -465,6 +496,7 @@ def broker_shares_out(scene: Scene) -> None:
     one.until(3)
     one.settle()
     old_epoch = one.epoch
+    described_by_broker(scene)
     one.beat()
     one.beat(member_epoch=99)
     ConsumerMember(scene, "stranger").beat(member_epoch=3)
@@ -476,6 +508,7 @@ def broker_shares_out(scene: Scene) -> None:
     two.until(1)
     two.settle()
     one.settle()
+    described_by_broker(scene)
     one.beat(member_epoch=old_epoch)
     one.beat(server_assignor="magic")
     three.beat(rebalance_timeout_ms=-1)
@@ -486,6 +519,7 @@ def broker_shares_out(scene: Scene) -> None:
     lone = Member(scene)
     for lone.id, lone.generation in (("one", one.epoch), ("one", old_epoch), ("stranger", one.epoch), ("", -1)):
         lone.commit(version=9)
+        lone.commit(version=10)
     lone.commit(version=8)
     lone.id, lone.generation = "one", one.epoch
     lone.commit(version=8)
@@ -497,12 +531,15 @@ def broker_shares_out(scene: Scene) -> None:
         topics = [OffsetFetchRequestTopics("t", partition_indexes=[0])]
         wanted = OffsetFetchRequestGroup(scene.group, member_id, epoch, topics)
         scene.see(scene.client.ask(OffsetFetchRequest(groups=[wanted]), 9))
+        wanted.topics = [OffsetFetchRequestTopics(topic_id=scene.id_of("t"), partition_indexes=[0])]
+        scene.see(scene.client.ask(OffsetFetchRequest(groups=[wanted]), 10))
     delete_offsets(scene, "t", 0)
     scene.see(scene.client.ask(DeleteGroupsRequest([scene.group]), 2))
     two.beat(member_epoch=-1)
     two.beat(member_epoch=-1)
     one.beat(member_epoch=-1)
     listed(scene)
+    described_by_broker(scene)
     delete_offsets(scene, "t", 0)
     scene.see(scene.client.ask(DeleteGroupsRequest([scene.group]), 2))
     listed(scene)

@@ -1,5 +1,6 @@
 """Groups of confluent-kafka consumers: members that come, go and die, static and cooperative ones, offsets, admins."""
 
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.kafka.members import (
+    QUICK,
     WAIT_SECONDS_MAX,
     MemberProcess,
     Members,
@@ -72,12 +74,34 @@ def test_a_member_that_is_killed_is_replaced_after_its_session_timeout(
     doomed = MemberProcess(bootstrap, topic, topic, session_timeout_ms=1_000)
     try:
         doomed.wait_for_share()
-        join(members, bootstrap, topic)
-        members.wait_for_shares(3)
+        for _ in range(2):
+            join(members, bootstrap, topic)
+        members.wait_for_shares(2, 2)
     finally:
         doomed.kill()
-    members.wait_for_shares(6)
+    members.wait_for_shares(3, 3)
     members.wait_for(filled)
+
+
+def test_kcat_joins_leaves_and_leaves_its_offsets_behind(
+    bootstrap: str, topic: str, filled: set[bytes], members: Members
+) -> None:
+    one = join(members, bootstrap, topic)
+    members.wait_for_shares(6)
+    settings = QUICK | {"session.timeout.ms": 2_000 * WAIT_SECONDS_MAX, "enable.auto.commit": "true"}
+    words = [word for name, value in settings.items() for word in ("-X", f"{name}={value}")]
+    command = ["kcat", "-b", bootstrap, "-q", "-u", "-f", "%p %s\n", *words, "-G", topic, topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as kcat:
+        assert kcat.stdout is not None
+        try:
+            members.wait_for_shares(3)
+            lines = [next(kcat.stdout).split() for _ in range(30)]
+        finally:
+            kcat.terminate()
+    members.wait_for_shares(6)  # long before its session would be over
+    theirs = {int(number) for number, _ in lines}
+    assert {body for _, body in lines} == {body for body in filled if int(body.partition(b"-")[0]) in theirs}
+    assert committed(one, topic, *theirs) == [10, 10, 10]
 
 
 def test_cooperative_members_keep_what_they_need_not_give_away(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -10,24 +11,15 @@ from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.errors import RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
-from tests.interop.kafka.members import WAIT_SECONDS_MAX, fill, make_topic
+from tests.interop.kafka.members import PYTHON_QUICK, WAIT_SECONDS_MAX, MemberProcess, fill, make_topic
 from tests.process import Serve
-
-QUICK = {
-    "session_timeout_ms": 10_000,
-    "heartbeat_interval_ms": 100,
-    "fetch_max_wait_ms": 50,
-    "retry_backoff_ms": 20,
-    "auto_offset_reset": "earliest",
-    "enable_auto_commit": False,
-}
 
 
 @pytest.fixture
 def filled(kafka: Serve, bootstrap: str, topic: str) -> set[bytes]:
-    """The topic has four partitions with five messages each."""
-    make_topic(kafka, topic, 4)
-    return fill(bootstrap, topic, 4, 5)
+    """The topic has six partitions with five messages each."""
+    make_topic(kafka, topic, 6)
+    return fill(bootstrap, topic, 6, 5)
 
 
 @pytest.fixture
@@ -36,7 +28,7 @@ def join(bootstrap: str, topic: str) -> Iterator[Callable[..., Any]]:
     made: list[Any] = []
 
     def joined(**settings: Any) -> Any:
-        made.append(KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=topic, **(QUICK | settings)))
+        made.append(KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=topic, **(PYTHON_QUICK | settings)))
         return made[-1]
 
     yield joined
@@ -45,14 +37,18 @@ def join(bootstrap: str, topic: str) -> Iterator[Callable[..., Any]]:
             each.close()
 
 
-def poll_until(members: list[Any], condition: Callable[[set[bytes]], bool]) -> None:
-    bodies: set[bytes] = set()
+def poll_until(
+    members: list[Any], condition: Callable[[set[bytes]], bool], bodies: set[bytes] | None = None
+) -> None:
+    """The bodies are what was got, besides those given. All members poll at the same time, as those of different
+    processes do: one that waits long enough for others to join does not give up and begin again."""
+    bodies = set() if bodies is None else bodies
     give_up = time.monotonic() + WAIT_SECONDS_MAX
-    while not condition(bodies):
-        assert time.monotonic() < give_up, "it does not happen"
-        for member in members:
-            for records in member.poll(timeout_ms=300).values():  # with less it gives up joining, and begins again
-                bodies.update(each.value for each in records)
+    with ThreadPoolExecutor(len(members)) as pool:
+        while not condition(bodies):
+            assert time.monotonic() < give_up, "it does not happen"
+            for polled in pool.map(lambda member: member.poll(timeout_ms=500), members):
+                bodies.update(each.value for records in polled.values() for each in records)
 
 
 def commit(member: Any, others: list[Any]) -> None:
@@ -61,24 +57,40 @@ def commit(member: Any, others: list[Any]) -> None:
         try:
             return member.commit()
         except RebalanceInProgressError:
-            poll_until([member, *others], lambda _: sum(sizes([member, *others])) == 4)
+            poll_until([member, *others], lambda _: sum(sizes([member, *others])) == 6)
 
 
 def sizes(members: list[Any]) -> list[int]:
     return sorted(len(each.assignment()) for each in members)
 
 
-def test_members_share_and_take_over(topic: str, filled: set[bytes], join: Callable[..., Any]) -> None:
-    members = [join(), join()]
-    poll_until(members, lambda bodies: sizes(members) == [2, 2] and bodies >= filled)
+def test_three_members_share_and_take_over(topic: str, filled: set[bytes], join: Callable[..., Any]) -> None:
+    members = [join(), join(), join()]
+    poll_until(members, lambda bodies: sizes(members) == [2, 2, 2] and bodies >= filled)
     commit(members[0], members[1:])
-    members.pop(0).close()
-    poll_until(members, lambda bodies: sizes(members) == [4])
+    for left in ([3, 3], [6]):
+        members.pop(0).close()
+        poll_until(members, lambda _: sizes(members) == left)
+    members.append(join())
+    poll_until(members, lambda _: sizes(members) == [3, 3])
+
+
+def test_a_member_that_is_killed_is_replaced_after_its_session_timeout(
+    bootstrap: str, topic: str, filled: set[bytes], join: Callable[..., Any]
+) -> None:
+    doomed = MemberProcess(bootstrap, topic, topic, "kafka-python", session_timeout_ms=1_000)
+    try:
+        doomed.wait_for_share()
+        members, got = [join(), join()], set[bytes]()
+        poll_until(members, lambda _: sizes(members) == [2, 2], got)
+    finally:
+        doomed.kill()
+    poll_until(members, lambda bodies: sizes(members) == [3, 3] and bodies >= filled, got)
 
 
 def test_commits_are_found_again(topic: str, filled: set[bytes], join: Callable[..., Any]) -> None:
     one, place = join(), TopicPartition(topic, 2)
-    poll_until([one], lambda bodies: sizes([one]) == [4])
+    poll_until([one], lambda bodies: sizes([one]) == [6])
     assert one.committed(place) is None
     one.commit({place: OffsetAndMetadata(3, "three", -1)})
     assert one.committed(place) == 3
@@ -94,7 +106,7 @@ def test_administrators_see_and_change_groups(
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         one, place = join(), TopicPartition(topic, 0)
-        poll_until([one], lambda bodies: sizes([one]) == [4])
+        poll_until([one], lambda bodies: sizes([one]) == [6])
         one.commit({place: OffsetAndMetadata(2, "", -1)})
         assert topic in str(admin.list_groups())
         described = str(admin.describe_groups([topic]))

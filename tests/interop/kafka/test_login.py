@@ -14,8 +14,12 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer
 
 import onemq
+from onemq.protocols.kafka.schemas.metadata import MetadataRequest
+from onemq.protocols.kafka.schemas.sasl_handshake import SaslHandshakeRequest
 from tests.apache_kafka import missing, tool
+from tests.interop.kafka.raw import Raw
 from tests.process import Serve, run
+from tests.unit.protocols.kafka.test_login import proved
 
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
@@ -99,6 +103,22 @@ def test_a_wrong_password_is_refused(guarded: str, mechanism: str) -> None:
 def test_so_is_a_client_without_one(guarded: str) -> None:
     with pytest.raises(KafkaException):
         listed(guarded, 1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_oldest_way_to_log_in_is_by_tokens_without_requests(broker: Serve, mechanism: str) -> None:
+    with Raw(broker.kafka_port) as raw:
+        assert raw.ask(SaslHandshakeRequest(mechanism), 0).error_code == 0
+        if mechanism == "PLAIN":
+            assert raw.token(b"\0ann\0secret") == b""
+        else:
+            first = raw.token(b"n,,n=ann,r=abc")
+            assert raw.token(proved(mechanism, "secret", "n=ann,r=abc", first)).startswith(b"v=")
+        assert raw.ask(MetadataRequest(topics=[])).controller_id == 1
+    with Raw(broker.kafka_port) as raw:
+        raw.ask(SaslHandshakeRequest("PLAIN"), 0)
+        raw.send_token(b"\0ann\0wrong")
+        assert raw.rest() == b""
 
 
 def test_what_onemq_user_prints_goes_into_the_file(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from onemq.protocols.kafka.schemas.find_coordinator import FindCoordinatorReques
 from onemq.protocols.kafka.schemas.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from onemq.protocols.kafka.schemas.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from onemq.protocols.kafka.schemas.share_fetch import ShareFetchRequest, ShareFetchResponse
+from onemq.protocols.kafka.schemas.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from onemq.protocols.kafka.schemas.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from tests.apache_kafka import ApacheKafka, missing
 from tests.process import Serve
@@ -91,6 +92,20 @@ class Raw:
         request = ShareFetchRequest("beside", MEMBER, epoch, topics=topics, **fields)
         return self.ask(request, 2, ShareFetchResponse)
 
+    def describe(self, group: str, with_operations: bool = False) -> Any:
+        """The group as administrators see it; of the epochs, only which of them are the same."""
+        request = ShareGroupDescribeRequest([group], with_operations)
+        (row,) = self.ask(request, 1, ShareGroupDescribeResponse).groups
+        members = [
+            (each.member_id, each.rack_id, each.client_id, each.client_host, each.member_epoch == row.group_epoch,
+             [name == self.topic for name in each.subscribed_topic_names],
+             [(place.topic_id == self.topic_id, place.topic_name == self.topic, place.partitions)
+              for place in each.assignment.topic_partitions])
+            for each in row.members
+        ]  # fmt: skip
+        return (ErrorCode(row.error_code).name, row.group_id, row.group_state, row.assignor_name,
+                row.assignment_epoch == row.group_epoch or not members, row.authorized_operations, members)  # fmt: skip
+
     def acknowledge(self, epoch: int, *batches: Batch, renewing: bool = False) -> Any:
         rows = [share_acknowledge.AcknowledgementBatch(*batch) for batch in batches]
         partitions = [share_acknowledge.AcknowledgePartition(0, rows)]
@@ -145,6 +160,17 @@ def member_story(raw: Raw) -> Iterator[Any]:
     left = raw.heartbeat(-1)
     yield left.error_code, left.member_epoch
     yield ErrorCode(raw.heartbeat(epoch).error_code).name
+
+
+def described_story(raw: Raw) -> Iterator[Any]:
+    """What administrators are told of a group."""
+    yield raw.describe("nobody-of-that-name")
+    joined_and_fetching(raw)
+    yield raw.describe("beside")
+    yield raw.describe("beside", with_operations=True)
+    raw.fetch(-1, named=False)
+    raw.heartbeat(-1)
+    yield raw.describe("beside")
 
 
 def session_story(raw: Raw) -> Iterator[Any]:
@@ -208,7 +234,7 @@ def gathered(raw: Raw, fetched: Any, runs: int, epoch: int) -> tuple[list[Any], 
     return got, epoch
 
 
-@pytest.mark.parametrize("story", [member_story, session_story])
+@pytest.mark.parametrize("story", [member_story, described_story, session_story])
 def test_both_tell_the_same_story(
     ports: tuple[int, int], topic: str, story: Callable[[Raw], Iterator[Any]]
 ) -> None:

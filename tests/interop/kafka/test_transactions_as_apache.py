@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from onemq.log.batch import TRANSACTIONAL
 from onemq.protocols.kafka.errors import ErrorCode
@@ -251,3 +253,103 @@ def test_the_codes_are_those_of_apache_kafka(
         owner.client.socket.close()
         said.append(owner.said)
     assert said[1] == said[0]
+
+
+class Reader:
+    """Reads both partitions of a topic from the beginning, in an isolation, and keeps what it saw."""
+
+    def __init__(self, port: int, topic: str, isolation: str) -> None:
+        quick = {"group.id": "none", "enable.auto.commit": False, "fetch.wait.max.ms": 50}
+        address = {"bootstrap.servers": f"127.0.0.1:{port}", "isolation.level": isolation}
+        self._consumer = Consumer(address | quick)
+        self._consumer.assign([TopicPartition(topic, number, 0) for number in (0, 1)])
+        self.seen: list[tuple[int, str]] = []
+
+    @property
+    def bodies(self) -> set[str]:
+        return {body for _, body in self.seen}
+
+    def read(self, wanted: set[str]) -> None:
+        """Until it has seen these, and nothing more comes."""
+        give_up = time.monotonic() + SECONDS
+        while True:
+            message = self._consumer.poll(0.3)
+            if message is not None:
+                assert message.error() is None, message.error()
+                self.seen.append((message.partition() or 0, (message.value() or b"").decode()))
+            elif self.bodies >= wanted:
+                return
+            assert time.monotonic() < give_up, wanted - self.bodies
+
+    def of(self, producer: str) -> list[tuple[int, str]]:
+        """What one producer sent, in the order of each partition."""
+        return [each for number in (0, 1) for each in self.seen if each[0] == number and each[1].startswith(producer)]
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def read_anew(port: int, topic: str, isolation: str, wanted: set[str]) -> Reader:
+    reader = Reader(port, topic, isolation)
+    reader.read(wanted)
+    reader.close()
+    return reader
+
+
+COUNT = 6
+
+
+def bodies_of(*producers: str) -> set[str]:
+    return {f"{name}-{number}" for name in producers for number in range(COUNT)}
+
+
+def producing(port: int, topic: str, name: str, transactional: bool = True) -> Producer:
+    """Has begun a transaction, if it does that, and has sent messages to both partitions that the server has got."""
+    own = {"transactional.id": f"{topic}-{name}"} if transactional else {}
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}", "linger.ms": 1} | own)
+    if transactional:
+        producer.init_transactions(SECONDS)
+        producer.begin_transaction()
+    for number in range(COUNT):
+        producer.produce(topic, f"{name}-{number}", partition=number % 2)
+    assert producer.flush(SECONDS) == 0
+    return producer
+
+
+def test_readers_see_in_the_end_what_was_committed_and_never_the_rest(ports: tuple[int, int]) -> None:
+    """Only what must be equal: OneMQ keeps open and aborted transactions away from readers of any isolation, and lets
+    nobody wait for them (docs/protocols/kafka.md)."""
+    topic, found = "read-by-isolation", []
+    for port in ports:
+        admin = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
+        admin.create_topics([NewTopic(topic, 2)])[topic].result(SECONDS)
+        live = {isolation: Reader(port, topic, isolation) for isolation in ("read_committed", "read_uncommitted")}
+        producing(port, topic, "plain", transactional=False)
+        producing(port, topic, "committed").commit_transaction(SECONDS)
+        producing(port, topic, "aborted").abort_transaction(SECONDS)
+        late = producing(port, topic, "late")
+        producing(port, topic, "fenced")
+        producing(port, topic, "behind", transactional=False)
+
+        good = bodies_of("plain", "committed")
+        never = bodies_of("aborted", "fenced")
+        open_yet = bodies_of("late")
+        live["read_committed"].read(good)
+        live["read_uncommitted"].read(good | bodies_of("behind"))
+        assert not live["read_committed"].bodies & (never | open_yet)
+
+        late.commit_transaction(SECONDS)
+        successor = Producer({"bootstrap.servers": f"127.0.0.1:{port}", "transactional.id": f"{topic}-fenced"})
+        successor.init_transactions(SECONDS)  # rolls back what the one before it had begun
+        producing(port, topic, "last", transactional=False)
+        wanted = good | open_yet | bodies_of("behind", "last")
+        for reader in live.values():
+            reader.read(wanted)
+        again = {isolation: read_anew(port, topic, isolation, wanted) for isolation in live}
+        for readers in (live, again):
+            assert readers["read_committed"].bodies == wanted
+        names = ("plain", "committed", "late", "behind", "last", "aborted", "fenced")
+        found.append([readers["read_committed"].of(name) for readers in (live, again) for name in names])
+        for reader in live.values():
+            reader.close()
+    assert found[0] == found[1]

@@ -149,7 +149,7 @@ APIS = (
     _api(SyncGroupRequest, SyncGroupResponse, sync_group),
     _api(DescribeGroupsRequest, DescribeGroupsResponse, describe_groups),
     _api(ListGroupsRequest, ListGroupsResponse, list_groups),
-    _api(SaslHandshakeRequest, SaslHandshakeResponse, sasl_handshake, first=1, shown_first=0),
+    _api(SaslHandshakeRequest, SaslHandshakeResponse, sasl_handshake),
     _api(ApiVersionsRequest, ApiVersionsResponse, api_versions),
     _api(CreateTopicsRequest, CreateTopicsResponse, create_topics),
     _api(DeleteTopicsRequest, DeleteTopicsResponse, delete_topics),

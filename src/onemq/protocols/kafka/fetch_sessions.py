@@ -56,10 +56,11 @@ class Wanted:
         except OneMQError as error:
             self.error = error
 
-    def tell(self) -> bool:
-        """The client is told where the partition begins and ends. Returns whether that is news."""
+    def tell(self, failed: bool) -> bool:
+        """The client is told where the partition begins and ends. Returns whether that is news; it is so, too, when its
+        fetch fails, and when it does so no longer."""
         partition = self.partition
-        if partition is None:
+        if partition is None or failed:
             self.told_start = self.told_end = -1
             return True
         if self.told_end == partition.end and self.told_start == partition.start:

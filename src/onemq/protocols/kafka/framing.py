@@ -4,14 +4,17 @@
 
 Pieces are joined once, when the request that they belong to is whole; one that came whole in a piece, alone or among
 others, is not copied at all. A size over the limit is refused before anything is gathered for it.
+
+Between a SaslHandshake of version 0 and the end of logging in there are tokens instead: a size, and so many bytes.
 """
 
 from struct import Struct
 
 from onemq.errors import ProtocolError
-from onemq.limits import KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX
+from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX
 
 _HEAD = Struct(">ih")
+_SIZE = Struct(">i")
 _SIZE_BYTES = 4
 _REQUEST_BYTES_MIN = 8
 _PRODUCE_KEY = 0
@@ -51,6 +54,22 @@ class Frames:
             self._wanted_bytes = _SIZE_BYTES + size
             return None
         return self._give_out(start, end)
+
+    def next_token(self) -> bytes | None:
+        """The next bytes that are no request; None if they are not whole. Raises `ProtocolError`."""
+        if self.buffered_bytes < _SIZE_BYTES or max(self.buffered_bytes, _HEAD.size) < self._wanted_bytes:
+            return None
+        if self._pieces:
+            self._join()
+        (size,) = _SIZE.unpack_from(self._data, self._at)
+        if not 0 <= size <= KAFKA_LOGIN_BYTES_MAX:
+            raise ProtocolError(f"a token of {size} bytes: logging in takes up to {KAFKA_LOGIN_BYTES_MAX}")
+        if self.buffered_bytes < _SIZE_BYTES + size:
+            self._wanted_bytes = _SIZE_BYTES + size
+            return None
+        start = self._at + _SIZE_BYTES
+        data, start, end = self._give_out(start, start + size)
+        return data[start:end]
 
     def _join(self) -> None:
         if self._at < len(self._data):

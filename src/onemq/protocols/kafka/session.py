@@ -1,6 +1,7 @@
 """One connection of a Kafka client: requests in, responses out in the same order, one at a time.
 
     receive -> frames -> header, body -> handler -> response
+                   -> token -> login -> token               after a SaslHandshake of version 0, until it is done
 
 A session stops between two requests while one waits for its answer (a long poll, a join) or the peer does not take
 our responses (`peer.congested`), and goes on from there. A client that breaks the wire, or asks for what was not
@@ -40,6 +41,7 @@ _API_VERSIONS = 18
 _BEFORE_LOGIN = (17, _API_VERSIONS, 36)
 """SaslHandshake, ApiVersions and SaslAuthenticate."""
 _unpack_header = Struct(">hhi").unpack_from
+_pack_size = Struct(">i").pack
 _HEADER_BYTES = 8
 _pack_response_header = Struct(">ii").pack
 _pack_flexible_response_header = Struct(">iix").pack  # no tagged fields
@@ -49,7 +51,7 @@ class KafkaSession:
     """The state of one connection."""
 
     __slots__ = (
-        "_admitted", "_call", "_frames", "_holding", "_running", "_share", "ended", "fetch_bytes_max",
+        "_admitted", "_call", "_frames", "_holding", "_reads_tokens", "_running", "_share", "ended", "fetch_bytes_max",
         "fetched_partitions", "id", "login", "on_lost", "peer", "service", "software_name", "software_version", "user",
     )  # fmt: skip
 
@@ -78,6 +80,7 @@ class KafkaSession:
         self._call: Call[Any] | None = None  # waits for its answer
         self._running = False
         self._holding = False
+        self._reads_tokens = False
         self._share: Share | None = None  # of the backlog, once it has had much input that was no whole request
 
     # What the connection calls.
@@ -118,12 +121,24 @@ class KafkaSession:
         if not self._running:
             self._run()
 
-    def admit(self, user: str) -> None:
+    def begin_login(self, login: Plain | Scram, by_tokens: bool) -> None:
+        """The client has chosen how to log in. What it sends for that comes in requests, or `by_tokens` without."""
+        self.login, self._reads_tokens = login, by_tokens
+
+    def step(self, token: bytes) -> bytes:
+        """One step of logging in; returns what the client is told. Raises `AccessDenied`."""
+        assert self.login is not None
+        answer = self.login.step(token)
+        if self.login.user is not None:
+            self._admit(self.login.user)
+        return answer
+
+    def _admit(self, user: str) -> None:
         """The client has logged in."""
         if self.user not in (None, user):
             raise AccessDenied(f"this connection is {self.user!r}'s; another user needs another one")
         self.user, self.login = user, None
-        self._admitted = True
+        self._admitted, self._reads_tokens = True, False
         self._frames.bytes_max = None
 
     def end(self) -> None:
@@ -140,6 +155,10 @@ class KafkaSession:
         self._running = True
         try:
             while self._call is None and not (self.ended or self.peer.congested):
+                if self._reads_tokens:
+                    if not self._take_token():
+                        break
+                    continue
                 frame = self._frames.next()
                 if frame is None:
                     break
@@ -153,6 +172,15 @@ class KafkaSession:
         finally:
             self._running = False
         self._hold_or_proceed()
+
+    def _take_token(self) -> bool:
+        """Whether there was one. The answer is a token, too; who fails is told nothing and disconnected."""
+        token = self._frames.next_token()
+        if token is None:
+            return False
+        answer = self.step(token)
+        self.peer.send(_pack_size(len(answer)) + answer)
+        return True
 
     def _count_input(self, size: int) -> None:
         """Counts what is no whole request yet, if it is much. Raises Busy."""

@@ -294,6 +294,12 @@ def test_a_session_tells_errors_again_and_again(client: Client) -> None:
     assert [number for number, _ in told(session_request(client, id, 2))] == [0]
 
 
+def test_a_session_tells_once_that_an_error_is_over(client: Client) -> None:
+    id = session_request(client, 0, 0, (0, 99), (1, 0)).session_id
+    assert told(session_request(client, id, 1, (0, 0))) == [(0, [])]
+    assert told(session_request(client, id, 2)) == []
+
+
 def test_partitions_take_turns_in_a_session(client: Client) -> None:
     produce(client, *[sealed(b"x" * 100)] * 3)
     id = session_request(client, 0, 0, (0, 0), (1, 0), (2, 0)).session_id

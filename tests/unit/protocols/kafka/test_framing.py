@@ -6,7 +6,7 @@ from struct import pack
 import pytest
 
 from onemq.errors import ProtocolError
-from onemq.limits import KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX
+from onemq.limits import KAFKA_LOGIN_BYTES_MAX, KAFKA_PRODUCE_BYTES_MAX, KAFKA_REQUEST_BYTES_MAX
 from onemq.protocols.kafka.framing import Frames
 
 
@@ -107,3 +107,28 @@ def test_the_largest_requests_are_waited_for() -> None:
         frames = Frames()
         frames.feed(pack(">ih", size, key))
         assert frames.next() is None
+
+
+def test_tokens_stand_between_requests() -> None:
+    for size in (1, 2, 5, 1_000):
+        frames, stream, found = Frames(), frame(b"handshake"), list[bytes]()
+        tokens = [b"", b"x", b"abc" * 100, b"yz"]
+        frames.feed(stream)
+        assert taken(frames) == [pack(">h", 3) + b"handshake"]
+        stream = b"".join(pack(">i", len(token)) + token for token in tokens)
+        for at in range(0, len(stream), size):
+            frames.feed(stream[at : at + size])
+            while (token := frames.next_token()) is not None:
+                found.append(token)
+        assert found == tokens
+        assert frames.buffered_bytes == 0
+        frames.feed(frame(b"request"))
+        assert taken(frames) == [pack(">h", 3) + b"request"]
+
+
+@pytest.mark.parametrize("size", [-1, KAFKA_LOGIN_BYTES_MAX + 1, (1 << 31) - 1])
+def test_tokens_of_other_sizes_are_refused(size: int) -> None:
+    frames = Frames()
+    frames.feed(pack(">i", size))
+    with pytest.raises(ProtocolError):
+        frames.next_token()

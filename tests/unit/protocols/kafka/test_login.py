@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from struct import pack
+from struct import pack, unpack_from
 
 import pytest
 
@@ -182,3 +182,69 @@ class TestSession:
         self.log_in(client)
         client.session.receive(pack(">ih", KAFKA_LOGIN_BYTES_MAX + 1, 0))
         assert not client.peer.closed
+
+
+class TestTokens:
+    """After SaslHandshake of version 0 there are no requests until the client has logged in."""
+
+    def begun(self, mechanism: str) -> Client:
+        client = Client(make_service(users=USERS))
+        assert client.ask(SaslHandshakeRequest(mechanism), 0).error_code == 0
+        return client
+
+    def told(self, client: Client, token: bytes) -> bytes:
+        """The token that answers one."""
+        client.session.receive(pack(">i", len(token)) + token)
+        data = b"".join(client.peer.sent)
+        client.peer.sent.clear()
+        assert unpack_from(">i", data) == (len(data) - 4,)
+        return data[4:]
+
+    def test_a_password_is_answered_with_nothing(self) -> None:
+        client = self.begun("PLAIN")
+        assert self.told(client, b"\0ann\0secret") == b""
+        assert client.session.user == "ann"
+        assert client.ask(LIST).controller_id == 1
+
+    @pytest.mark.parametrize("mechanism", SCRAM_HASHES)
+    def test_a_password_is_proved_in_two_steps(self, mechanism: str) -> None:
+        client = self.begun(mechanism)
+        first = self.told(client, b"n,,n=ann,r=abc")
+        assert self.told(client, proved(mechanism, "secret", "n=ann,r=abc", first)).startswith(b"v=")
+        assert client.ask(LIST).controller_id == 1
+
+    @pytest.mark.parametrize("token", [b"\0ann\0wrong", b"", b"x", framed(LIST, 9)[4:]])
+    def test_who_fails_is_disconnected_without_a_word(self, token: bytes) -> None:
+        client = self.begun("PLAIN")
+        client.session.receive(pack(">i", len(token)) + token)
+        assert client.peer.sent == []
+        assert client.peer.closed
+
+    def test_everything_may_come_in_pieces_or_at_once(self) -> None:
+        asked = framed(SaslHandshakeRequest("PLAIN"), 0) + pack(">i", 11) + b"\0ann\0secret" + framed(LIST, 9, 7)
+        for size in (1, 3, len(asked)):
+            client = Client(make_service(users=USERS))
+            for at in range(0, len(asked), size):
+                client.session.receive(asked[at : at + size])
+            _, token, answer = client.peer.sent
+            assert token == bytes(4)
+            assert unpack_from(">ii", answer)[1] == 7
+
+    def test_an_unknown_mechanism_is_told_and_requests_go_on(self) -> None:
+        client = Client(make_service(users=USERS))
+        assert client.ask(SaslHandshakeRequest("GSSAPI"), 0).error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        assert client.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == 0
+        assert client.ask(SaslAuthenticateRequest(b"\0ann\0secret")).error_code == 0
+
+    def test_whoever_has_logged_in_may_do_it_again(self) -> None:
+        client = self.begun("PLAIN")
+        self.told(client, b"\0ann\0secret")
+        assert client.ask(SaslHandshakeRequest("PLAIN"), 0).error_code == 0
+        assert self.told(client, b"\0ann\0secret") == b""
+        assert client.ask(LIST).controller_id == 1
+
+    @pytest.mark.parametrize("size", [-1, KAFKA_LOGIN_BYTES_MAX + 1])
+    def test_tokens_are_small(self, size: int) -> None:
+        client = self.begun("PLAIN")
+        client.session.receive(pack(">i", size))
+        assert client.peer.closed

@@ -57,6 +57,13 @@ def test_every_version_is_answered(client: Client, version: int) -> None:
     assert ask(client, -1, version=version).offset == 5
 
 
+@pytest.mark.parametrize(("timestamp", "since"), [(-1, 1), (-2, 1), (-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 12)])
+def test_what_is_no_time_can_be_asked_for_since_some_version(client: Client, timestamp: int, since: int) -> None:
+    told = [version for version in range(1, 12) if ask(client, timestamp, version=version).error_code == 0]
+    assert told == list(range(since, 12))
+    assert ask(client, -7).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
 def test_what_is_not_there_is_told(client: Client) -> None:
     assert ask(client, -1, "nothing").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert ask(client, -1, number=1).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

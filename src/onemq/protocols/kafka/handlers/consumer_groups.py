@@ -42,7 +42,7 @@ def _described(call: Call[ConsumerGroupDescribeRequest], name: str, operations: 
     group = call.service.groups.groups.get(name)
     if not isinstance(group, ConsumerGroup):
         text = f"there is no consumer group {name!r}"
-        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, name, "Dead")
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, name)
     return DescribedGroup(
         group_id=name,
         group_state=group.state,
@@ -63,7 +63,7 @@ def _member(call: Call[ConsumerGroupDescribeRequest], group: ConsumerGroup, memb
         client_id=member.client_id,
         client_host=member.host,
         subscribed_topic_names=sorted(member.topics),
-        subscribed_topic_regex=member.regex,
+        subscribed_topic_regex=member.regex or "",
         assignment=_assignment(call, group, member.assigned),
         target_assignment=_assignment(call, group, group.target.get(member.id, ())),
         member_type=_OF_THIS_PROTOCOL,

@@ -186,7 +186,7 @@ class _Fetching:
         served: list[Wanted] = []
         for wanted in session.wanted.values():
             part = self._parts.get(wanted)
-            is_news = wanted.tell() or not self._is_incremental
+            is_news = wanted.tell(part is not None and part.error is not None) or not self._is_incremental
             if not is_news and (part is None or (part.error is None and not part.size)):
                 continue
             name, id, _ = wanted.place

@@ -9,9 +9,10 @@ from onemq.log.batch import read_header
 from onemq.log.records import UNREADABLE, decode_at
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.epochs import NO_EPOCH, check_epoch
-from onemq.protocols.kafka.errors import code_of
+from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
 from onemq.protocols.kafka.identity import LEADER_EPOCH
 from onemq.protocols.kafka.places import partition_of
+from onemq.protocols.kafka.schema import NEVER
 from onemq.protocols.kafka.schemas.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -25,6 +26,8 @@ _EARLIEST = -2
 _MAX_TIMESTAMP = -3
 _EARLIEST_LOCAL = -4
 """Of what lies on the broker itself, and that is everything here."""
+_SINCE = {_LATEST: 1, _EARLIEST: 1, _MAX_TIMESTAMP: 7, _EARLIEST_LOCAL: 8, -5: 9, -6: 11}
+"""The versions from which on clients may ask for what is not a time; the last two are about storage elsewhere."""
 _ONE_BATCH_BYTES = 1
 
 
@@ -55,6 +58,8 @@ class _Listing:
     def _begin_one(self, topic: str, wanted: ListOffsetsPartition, answer: ListOffsetsPartitionResponse) -> None:
         self._left += 1
         try:
+            if wanted.timestamp < 0 and self._call.version < _SINCE.get(wanted.timestamp, NEVER):
+                raise Refused(ErrorCode.UNSUPPORTED_VERSION)
             check_epoch(wanted.current_leader_epoch)
             self._look(partition_of(self._call.service.topics.get(topic), wanted.partition_index), wanted, answer)
         except OneMQError as error:

@@ -58,7 +58,7 @@ def _described(service: "KafkaService", id: str, operations: int) -> DescribedGr
     try:
         _check_exists(service, id)
     except Refused as error:
-        return DescribedGroup(error.error, error.text, id, "Dead")
+        return DescribedGroup(error.error, error.text, id)
     group = service.sharing.members.groups.get(id)
     epoch = 0 if group is None else group.epoch
     members = [] if group is None else [_member(service, member) for member in group.members.values()]

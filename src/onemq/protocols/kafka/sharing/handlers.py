@@ -31,8 +31,8 @@ def share_group_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> ShareGroupH
     beat = Heartbeat(
         request.group_id, request.member_id, request.member_epoch, request.subscribed_topic_names, request.rack_id
     )
-    host = call.session.peer.address.rpartition(":")[0]
-    answer = call.service.sharing.members.heartbeat(beat, Client(call.client_id or "", host))
+    host = call.session.peer.address.rpartition(":")[0].strip("[]")
+    answer = call.service.sharing.members.heartbeat(beat, Client(call.client_id or "", f"/{host}"))
     response = ShareGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=answer.epoch, heartbeat_interval_ms=answer.heartbeat_ms
     )

@@ -12,11 +12,14 @@ from onemq.protocols.kafka.groups.alarms import Alarms
 from onemq.protocols.kafka.groups.assignors import ASSIGNORS, Shares, ranges, uniform
 from onemq.protocols.kafka.groups.consumer import ConsumerGroup
 from onemq.protocols.kafka.groups.coordinator import Coordinator
+from onemq.protocols.kafka.operations import GROUP_OPERATIONS
+from onemq.protocols.kafka.schemas.consumer_group_describe import ConsumerGroupDescribeRequest
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from tests.unit.protocols.kafka.fakes import Client as Kafka
 from tests.unit.protocols.kafka.groups.shelf import Shelf
 
 REBALANCE_MS = 3_000
@@ -319,3 +322,17 @@ def test_uniform_is_even_and_moves_as_little_as_it_can() -> None:
 def test_ranges_are_neighbours() -> None:
     shares = ranges({1: 5}, dict.fromkeys("ab", frozenset({1})), {})
     assert shares == {"a": {(1, 0), (1, 1), (1, 2)}, "b": {(1, 3), (1, 4)}}
+
+
+def test_a_group_is_described_as_by_kafka() -> None:
+    client = Kafka()
+    client.core.topics.create("t", partitions=2)
+    joined = ConsumerGroupHeartbeatRequest(
+        "g", "m", 0, rebalance_timeout_ms=5_000, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    assert client.ask(joined).error_code == 0
+    known, unknown = client.ask(ConsumerGroupDescribeRequest(["g", "x"], True)).groups
+    (member,) = known.members
+    assert (member.member_id, member.subscribed_topic_names, member.subscribed_topic_regex) == ("m", ["t"], "")
+    assert known.authorized_operations == GROUP_OPERATIONS
+    assert (unknown.error_code, unknown.group_state) == (ErrorCode.GROUP_ID_NOT_FOUND, "")
