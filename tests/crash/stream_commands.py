@@ -1,19 +1,18 @@
 """Random stream commands for tests of restarts, and everything that clients can see of the streams afterwards.
 
-What `tests/interop/streams_random.py` sends, and beyond that what redis-server 7.0 does not know or what makes
-ids of the clock: XADD with `*` and IDMP, XNACK, XDELEX, XACKDEL, RENAME, EXPIRE, keys that other types take over.
+What `tests/interop/streams_random.py` sends, and beyond that what redis-server 7.0 does not know or sees otherwise:
+XADD with IDMP, XNACK, XDELEX, XACKDEL, groups set ahead, keys that other types take over.
 """
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
-from tests.interop.streams_random import Commands, Words
+from tests.interop.streams_random import AUTOMATIC, Commands, Words
 
 Ask = Callable[..., Any]
 """Sends a command; gives its reply, errors as objects."""
 
-AUTOMATIC = "v"
-"""The key whose ids are the stream's choice."""
 _KEYS = ("s", "s", "s", "t", "t", "u", AUTOMATIC, AUTOMATIC)
 _UNSTABLE = {b"seen-time", b"idle", b"iids-duplicates"}
 """Times that are not kept, and a count that a crash sets back."""
@@ -21,22 +20,17 @@ _ALL = 1_000_000
 
 
 class MoreCommands(Commands):
-    """Random commands, deletions among them. Tell it the replies: it refers to the ids that it learns."""
+    """Random commands, deletions among them."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+        super().__init__(Random(seed))
         self._added = {key: ["0-0"] for key in _KEYS}
         more = [
             (6, self._xnack), (3, self._xdelex), (2, self._xackdel), (3, self._set_group), (3, self._force),
-            (2, self._rename), (2, self._expire), (1, self._persist), (1, self._window), (1, self._set),
+            (2, self._rename), (1, self._expire), (1, self._window), (1, self._set),
         ]  # fmt: skip
         self._weights += [weight for weight, _ in more]
         self._makers += [maker for _, maker in more]
-
-    def learn(self, words: Words, answer: Any) -> None:
-        """An id that the stream chose."""
-        if words[0] == "XADD" and isinstance(answer, bytes) and words[1] in self._added:
-            self._added[words[1]].append(answer.decode())
 
     def _key_name(self) -> str:
         return self._one(*_KEYS)
@@ -91,12 +85,6 @@ class MoreCommands(Commands):
 
     def _rename(self) -> Words:
         return (self._one("RENAME", "RENAMENX"), self._key_name(), self._key_name())
-
-    def _expire(self) -> Words:
-        return ("EXPIRE", self._key_name(), self._one(5000, 5000, 5000, 0))
-
-    def _persist(self) -> Words:
-        return ("PERSIST", self._key_name())
 
     def _window(self) -> Words:
         return ("XCFGSET", AUTOMATIC, "IDMP-MAXSIZE", self._one(3, 10, 100))

@@ -4,8 +4,9 @@
         pair.same("SET", "k", "a")
         pair.same("APPEND", "k", "b")
 
-`same` fails if the replies differ; errors are compared by their whole text. What differs by nature
-(ids, times, addresses) is made alike first by the `alike` function of the call.
+`same` fails if the replies differ, or their forms on the wire do (forms.py): the types of all parts, and errors with
+their prefix. What differs by nature (ids, times, addresses) is made alike first by the `alike` function of the call;
+its form is the same all the same.
 """
 
 import shutil
@@ -22,6 +23,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 from redis.retry import Retry
 
+from tests.interop.forms import FormParser, Node
 from tests.process import START_SECONDS_MAX, free_port
 
 PEER_VERSION = "7.0"
@@ -71,10 +73,12 @@ def _answers(port: int) -> bool:
 
 def connection(port: int, protocol: int = 2, user: str | None = None, password: str | None = None) -> redis.Redis:
     """A client of one connection that gives replies as they come: bytes, not parsed per command."""
-    client = redis.Redis(
-        port=port, protocol=protocol, username=user, password=password, single_connection_client=True,
+    pool = redis.ConnectionPool(
+        port=port, protocol=protocol, username=user, password=password, parser_class=FormParser,
         retry=Retry(NoBackoff(), 0), socket_timeout=30,
     )  # fmt: skip
+    client = redis.Redis(connection_pool=pool, single_connection_client=True)
+    client.auto_close_connection_pool = True
     client.response_callbacks.clear()
     return client
 
@@ -87,6 +91,11 @@ def reply(client: redis.Redis, *words: Any) -> Any:
         return ("error", str(error))
 
 
+def last_node(client: Any) -> Node:
+    """What came last, as it came."""
+    return client.connection._get_parser().last  # type: ignore[no-any-return]
+
+
 class Pair:
     """Two connections, one to each server."""
 
@@ -94,8 +103,21 @@ class Pair:
         self.ours = ours
         self.theirs = theirs
 
-    def same(self, *words: Any, alike: Callable[[Any], Any] = lambda answer: answer) -> Any:
-        """Sends a command to both and returns OneMQ's reply, which must be alike that of Redis."""
+    @property
+    def protocol(self) -> int:
+        """The version of RESP."""
+        return int(self.ours.connection_pool.connection_kwargs["protocol"])
+
+    def same(
+        self, *words: Any, alike: Callable[[Any], Any] = lambda answer: answer, form: Callable[[Node], str] = str
+    ) -> Any:
+        """Sends a command to both and returns OneMQ's reply, which must be alike that of Redis, and of its form."""
         expected, answer = reply(self.theirs, *words), reply(self.ours, *words)
         assert alike(answer) == alike(expected), f"{words}: OneMQ {answer!r}, Redis {expected!r}"
+        self.same_form(*words, form=form)
         return answer
+
+    def same_form(self, *words: Any, form: Callable[[Node], str] = str) -> None:
+        """The last replies, which were to these words, had the same form on the wire."""
+        found, expected = form(last_node(self.ours)), form(last_node(self.theirs))
+        assert found == expected, f"{words}: the form of OneMQ's reply is {found}, that of Redis's {expected}"

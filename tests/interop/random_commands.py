@@ -1,28 +1,18 @@
-"""Random commands for two servers, compared reply by reply, and the shortest sequence that still differs.
+"""Random commands on keys, for comparisons with redis-server, and all that is in a server afterwards.
 
-    python -m tests.interop.random_commands --seeds 1000          a longer run
-    python -m tests.interop.random_commands --first 77 --seeds 1  one seed again
-
-A sequence comes from its seed alone. Several connections take part, so that WATCH and MULTI have somebody to
-collide with. What a command may look like stands in COMMANDS below, as in Redis's own documentation: capital
-letters are words as they are, small letters are drawn from WORDS, `[...]` may be left out, `a | b` is one of
-them, `...` repeats what stands before it.
+Several connections take part, so that WATCH and MULTI have somebody to collide with. What a command may look like
+stands in COMMANDS below, as in Redis's own documentation: capital letters are words as they are, small letters are
+drawn from WORDS, `[...]` may be left out, `a | b` is one of them, `...` repeats what stands before it.
 """
 
-import argparse
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from random import Random
 from typing import Any
 
-import redis
 from redis.exceptions import ResponseError
 
-from tests.interop.pair import connection, redis_server, reply
-from tests.process import Serve
+from tests.interop.drawn import Drawn
+from tests.interop.pair import connection, last_node, reply
 
 COMMANDS = """
 SET string value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT later | PXAT later_ms | KEEPTTL]
@@ -212,7 +202,15 @@ TIMES = {"TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
 TIME_TOLERANCE = 20_000
 """Milliseconds or seconds that deadlines may differ by, since the two servers got them one after the other."""
 
-Word = Callable[[Random], list[str]]
+READS = {
+    b"string": ("GET",),
+    b"list": ("LRANGE", "0", "-1"),
+    b"hash": ("HGETALL",),
+    b"set": ("SMEMBERS",),
+    b"zset": ("ZRANGE", "0", "-1", "WITHSCORES"),
+}
+
+Word = Callable[[Drawn], list[str]]
 """One part of a command: gives its words, none if it was left out."""
 
 
@@ -268,6 +266,8 @@ LINES = [line for line in COMMANDS.splitlines() if line]
 GRAMMAR = [_parse(line) for line in LINES]
 GRAMMAR_WEIGHTS = [WEIGHTS.get(line.split()[0], WEIGHTS["B"] if line[0] == "B" else 1) for line in LINES]
 
+CLIENTS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -276,24 +276,16 @@ class Step:
     client: int
     words: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return f"{self.client}> " + " ".join(repr(word) if not word.isalnum() else word for word in self.words)
+
+def next_steps(random: Drawn) -> list[Step]:
+    """A command, or a transaction and what happens meanwhile."""
+    client = 0 if random.random() < 0.8 else random.randrange(CLIENTS)
+    if random.random() < 0.03:
+        return _transaction(random, client)
+    return [Step(client, _command(random))]
 
 
-def sequence(seed: int, length: int, clients: int = 2) -> list[Step]:
-    """Commands from a seed."""
-    random = Random(seed)
-    steps: list[Step] = []
-    while len(steps) < length:
-        client = 0 if random.random() < 0.8 else random.randrange(clients)
-        if random.random() < 0.03:
-            steps += _transaction(random, client, clients)
-        else:
-            steps.append(Step(client, _command(random)))
-    return steps
-
-
-def _command(random: Random) -> tuple[str, ...]:
+def _command(random: Drawn) -> tuple[str, ...]:
     words = random.choices(GRAMMAR, GRAMMAR_WEIGHTS)[0](random)
     if random.random() < 0.03 and words[0] not in RANDOM and words[1:2] not in ([key] for key in KEYS["lexical"]):
         place = random.randrange(1, len(words) + 1)
@@ -301,13 +293,13 @@ def _command(random: Random) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _transaction(random: Random, client: int, clients: int) -> list[Step]:
+def _transaction(random: Drawn, client: int) -> list[Step]:
     """MULTI with its commands, perhaps after WATCH, with others in between, and its end."""
     steps = [Step(client, ("WATCH", random.choice(ANY)))] if random.random() < 0.5 else []
-    steps += [Step(random.randrange(clients), _command(random)) for _ in range(random.choice((0, 0, 1)))]
+    steps += [Step(random.randrange(CLIENTS), _command(random)) for _ in range(random.choice((0, 0, 1)))]
     steps.append(Step(client, ("MULTI",)))
     for _ in range(random.randrange(6)):
-        other = (client + 1) % clients if random.random() < 0.1 else client
+        other = (client + 1) % CLIENTS if random.random() < 0.1 else client
         steps.append(Step(other, _command(random)))
     return [*steps, Step(client, ("EXEC",) if random.random() < 0.9 else ("DISCARD",))]
 
@@ -315,25 +307,33 @@ def _transaction(random: Random, client: int, clients: int) -> list[Step]:
 class Server:
     """One of the two: its connections, and what each has queued in MULTI."""
 
-    def __init__(self, port: int, protocol: int, clients: int = 2) -> None:
-        self._clients = [connection(port, protocol) for _ in range(clients)]
-        self._queued: list[list[str] | None] = [None] * clients
+    def __init__(self, port: int, protocol: int) -> None:
+        self._clients = [connection(port, protocol) for _ in range(CLIENTS)]
+        self._queued: list[list[str] | None] = [None] * CLIENTS
 
     def start_again(self) -> None:
         """Empties the server and the connections' states."""
+        self.end_transactions()
+        for client in self._clients:
+            reply(client, "UNWATCH")
+        reply(self._clients[0], "FLUSHALL")
+
+    def end_transactions(self) -> None:
         for number, client in enumerate(self._clients):
             if self._queued[number] is not None:
                 reply(client, "DISCARD")
             self._queued[number] = None
-            reply(client, "UNWATCH")
-        reply(self._clients[0], "FLUSHALL")
 
-    def reply(self, step: Step) -> Any:
-        """The reply, made comparable."""
+    def reply(self, step: Step) -> tuple[Any, str]:
+        """The reply, made comparable, and its form on the wire."""
+        client = self._clients[step.client]
         try:
-            answer = self._clients[step.client].execute_command(*step.words)
+            answer = client.execute_command(*step.words)
         except ResponseError as error:
             answer = error
+        return self._comparable(step, answer), str(last_node(client))
+
+    def _comparable(self, step: Step, answer: Any) -> Any:
         queued, name = self._queued[step.client], step.words[0].upper()
         if queued is None:
             if name == "MULTI" and answer == b"OK":
@@ -346,6 +346,16 @@ class Server:
         elif answer == b"QUEUED":
             queued.append(name)
         return comparable("", answer)
+
+    def contents(self) -> dict[str, Any]:
+        """Everything that is in it, and the forms in which it comes."""
+        found = {}
+        for key in [*ANY, *KEYS["lexical"], "missing"]:
+            kind, _ = self.reply(Step(0, ("TYPE", key)))
+            if kind != b"none":
+                name, *options = READS[kind]
+                found[key] = kind, self.reply(Step(0, (name, key, *options))), self.reply(Step(0, ("PTTL", key)))
+        return {**found, "DBSIZE": self.reply(Step(0, ("DBSIZE",)))}
 
     def close(self) -> None:
         for client in self._clients:
@@ -380,102 +390,3 @@ class Time(int):
         return not self == other
 
     __hash__ = int.__hash__
-
-
-READS = {
-    b"string": ("GET",),
-    b"list": ("LRANGE", "0", "-1"),
-    b"hash": ("HGETALL",),
-    b"set": ("SMEMBERS",),
-    b"zset": ("ZRANGE", "0", "-1", "WITHSCORES"),
-}
-
-
-def contents(server: Server) -> dict[str, Any]:
-    """Everything that is in a server."""
-    found = {}
-    for key in [*ANY, *KEYS["lexical"], "missing"]:
-        kind = server.reply(Step(0, ("TYPE", key)))
-        if kind != b"none":
-            name, *options = READS[kind]
-            value = server.reply(Step(0, (name, key, *options)))
-            found[key] = (kind, value, server.reply(Step(0, ("PTTL", key))))
-    return {**found, "DBSIZE": server.reply(Step(0, ("DBSIZE",)))}
-
-
-def difference(steps: list[Step], ours: Server, theirs: Server) -> str:
-    """Where the two servers first differ; empty if they do not."""
-    ours.start_again()
-    theirs.start_again()
-    for number, step in enumerate(steps):
-        answer, expected = ours.reply(step), theirs.reply(step)
-        if answer != expected:
-            return f"step {number}, {step}\n  OneMQ: {answer!r}\n  Redis: {expected!r}"
-    close_multi = [Step(number, ("DISCARD",)) for number in range(2)]
-    for step in close_multi:
-        ours.reply(step), theirs.reply(step)
-    answer, expected = contents(ours), contents(theirs)
-    if answer == expected:
-        return ""
-    keys = [key for key in sorted({*answer, *expected}) if answer.get(key) != expected.get(key)]
-    return "\n".join(
-        ["at the end", *(f"{key}\n  OneMQ: {answer.get(key)!r}\n  Redis: {expected.get(key)!r}" for key in keys)]
-    )
-
-
-def shortest(steps: list[Step], differs: Callable[[list[Step]], bool]) -> list[Step]:
-    """As few of the steps as still differ: takes out halves, quarters, ..., single ones while it can."""
-    size = len(steps) // 2
-    while size:
-        place = 0
-        while place < len(steps):
-            fewer = steps[:place] + steps[place + size :]
-            if differs(fewer):
-                steps = fewer
-            else:
-                place += size
-        size //= 2
-    return steps
-
-
-def check(seed: int, length: int, ours: Server, theirs: Server) -> str:
-    """A readable counter-example from this seed; empty if there is none."""
-    steps = sequence(seed, length)
-    if not difference(steps, ours, theirs):
-        return ""
-    steps = shortest(steps, lambda fewer: bool(difference(fewer, ours, theirs)))
-    told = difference(steps, ours, theirs)
-    return "\n".join([f"seed {seed}, shortened to {len(steps)} commands:", *map(str, steps), told])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.interop.random_commands", description="OneMQ against Redis")
-    parser.add_argument("--seeds", type=int, default=1000, help="how many sequences")
-    parser.add_argument("--first", type=int, default=1000, help="the first seed")
-    parser.add_argument("--length", type=int, default=100, help="commands in a sequence")
-    parser.add_argument("--all", action="store_true", help="go on after a difference")
-    options = parser.parse_args()
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder, Serve(Path(folder) / "onemq") as broker:
-        broker.wait_until_serving()
-        with redis_server(Path(folder)) as redis_port:
-            for seed in range(options.first, options.first + options.seeds):
-                protocol = 2 + seed % 2
-                ours, theirs = Server(broker.port, protocol), Server(redis_port, protocol)
-                try:
-                    told = check(seed, options.length, ours, theirs)
-                except redis.ConnectionError as error:
-                    told = f"seed {seed}: {error}"
-                if told:
-                    print(told, flush=True)
-                    failed += 1
-                    if not options.all:
-                        break
-                ours.close()
-                theirs.close()
-    print(f"{options.seeds} sequences of {options.length} commands, {failed} with a difference")
-    return 1 if failed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

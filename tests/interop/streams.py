@@ -20,6 +20,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
+from tests.interop.forms import Node
 from tests.interop.pair import Pair, connection, reply
 
 START_SECONDS_MAX = 30
@@ -40,6 +41,7 @@ def same(pair: Pair, *words: Any) -> Any:
     form = form_of(*words)
     expected, answer = reply(pair.theirs, *words), reply(pair.ours, *words)
     assert known(form(answer), form(expected)) == form(expected), f"{words}: OneMQ {answer!r}, Redis {expected!r}"
+    pair.same_form(*words, form=known_form)
     return answer
 
 
@@ -104,6 +106,19 @@ def known(answer: Any, expected: Any) -> Any:
         unknown = expected[0] in _ESTIMATES and expected[1] is None
         return expected if unknown else (answer[0], known(answer[1], expected[1]))
     return answer
+
+
+def known_form(node: Node) -> str:
+    """The form of a reply without what newer versions add; an estimate may be a number or nil."""
+    shown, items = [], iter(node.items)
+    for item in items:
+        if item.text in _NEWER:
+            next(items)
+            continue
+        shown.append(known_form(item))
+        if item.text in _ESTIMATES and (value := next(items, None)):
+            shown.append("estimate" if value.kind in (":", "$-1", "_") else str(value))
+    return f"{node.kind}[{' '.join(shown)}]" if node.items else str(node)
 
 
 def _pending(answer: Any) -> Any:
@@ -178,6 +193,7 @@ class Blocking:
         self._pair = pair
         self._second = second
         self._numbers: tuple[Any, Any] = (0, 0)
+        self._words: tuple[Any, ...] = ()
 
     def send(self, *words: Any) -> None:
         """Sends a command to both; returns when both servers have begun with it."""
@@ -190,6 +206,7 @@ class Blocking:
 
     def send_behind(self, *words: Any) -> None:
         """Sends a command behind the one that waits."""
+        self._words += (words,)
         for client in (self._second.ours, self._second.theirs):
             client.connection.send_command(*words)
 
@@ -207,10 +224,11 @@ class Blocking:
             while reply(client, "CLIENT", "LIST", "ID", number):
                 assert time.monotonic() < give_up, "the connection is still there"
 
-    def same(self, alike: Form = texts) -> Any:
-        """Compares the replies when they come; returns OneMQ's."""
+    def same(self, alike: Form = texts, form: Callable[[Node], str] = str) -> Any:
+        """Compares the replies and their forms when they come; returns OneMQ's."""
         answer, expected = _read(self._second.ours), _read(self._second.theirs)
         assert alike(answer) == alike(expected), f"OneMQ {answer!r}, Redis {expected!r}"
+        self._second.same_form(*self._words, form=form)
         return answer
 
     def still_waits(self) -> None:
@@ -223,11 +241,12 @@ class Blocking:
 @contextmanager
 def blocking(pair: Pair) -> Iterator[Blocking]:
     """Two connections beside those of `pair`, in the same version of RESP."""
-    with _another(pair.ours) as ours, _another(pair.theirs) as theirs:
+    with another(pair.ours) as ours, another(pair.theirs) as theirs:
         yield Blocking(pair, Pair(ours, theirs))
 
 
-def _another(client: Any) -> Any:
+def another(client: Any) -> Any:
+    """A connection to the same server."""
     options = client.connection_pool.connection_kwargs
     return connection(options["port"], options["protocol"])
 

@@ -1,40 +1,50 @@
-"""Random sequences of stream commands, the same for both servers, and the shortest of those that differ.
+"""Random stream commands, for comparisons with redis-server and for tests of crashes.
 
-A sequence is a list of steps; a step is one command, or several as one transaction. Ids are explicit and idle
-times are set by XCLAIM's options, so that no reply depends on the clock.
+A step is one command, or several as one transaction. Ids are explicit, but for one stream whose ids are its own choice;
+idle times are set by XCLAIM's options, and keys expire late or at once: no reply depends on the clock.
 """
 
-import random
 from collections.abc import Callable
-from typing import Any
+from random import Random
+from typing import Any, Self
 
-from tests.interop.pair import Pair, reply
-from tests.interop.streams import Form, form_of, known, texts
+from tests.interop.drawn import Drawn
 
 Words = tuple[str, ...]
 Step = tuple[Words, ...]
 
-_KEYS = ("s",) * 6 + ("t",) * 3 + ("u",)
+AUTOMATIC = "v"
+"""The key whose ids are the stream's choice."""
+_KEYS = ("s",) * 6 + ("t",) * 3 + ("u",) + (AUTOMATIC,) * 3
 _GROUPS = ("g", "g", "h")
 _CONSUMERS = ("alice", "bob", "carol")
-_ESTIMATES = (b"entries-read", b"lag")
 _TRANSACTIONS = 0.05
-_TRIES_MAX = 400
-"""How often a shorter sequence is tried."""
+_LONG_AGO_MS, _FAR_AHEAD_MS = 1_000_000_000_000, 4_000_000_000_000
+START: tuple[Words, ...] = (
+    ("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM"),
+    ("XGROUP", "CREATE", "s", "h", "$"),
+    ("XGROUP", "CREATE", "t", "g", "$", "MKSTREAM"),
+    ("XGROUP", "CREATE", "t", "h", "0"),
+    ("XGROUP", "CREATE", AUTOMATIC, "g", "0", "MKSTREAM"),
+)
+"""What a sequence begins with."""
 
 
 class Commands:
-    """Random commands. Plain ones never delete entries or move groups past them, so that lags are known."""
+    """Random commands. Plain ones never delete entries or move groups past them, so that lags are known.
 
-    def __init__(self, seed: int, plain: bool = False) -> None:
-        self._random = random.Random(seed)
+    Tell them the replies: they refer to the ids that they learn."""
+
+    def __init__(self, random: Random | Drawn, plain: bool = False) -> None:
+        self._random = random
         self._plain = plain
         self._last = 0
         self._added: dict[str, list[str]] = {key: ["0-0"] for key in _KEYS}
         names = [
             (25, self._xadd), (4, self._xrange), (2, self._xrevrange), (3, self._xread), (20, self._xreadgroup),
             (5, self._history), (8, self._xack), (8, self._xclaim), (5, self._xautoclaim), (5, self._xpending),
-            (4, self._xgroup), (6, self._xinfo), (1, self._key),
+            (4, self._xgroup), (6, self._xinfo), (1, self._key), (1, self._rename), (1, self._expire),
+            (1, self._persist),
         ]  # fmt: skip
         if not plain:
             names += [(6, self._xdel), (3, self._xtrim), (2, self._xsetid), (1, self._del), (2, self._broken)]
@@ -43,21 +53,27 @@ class Commands:
 
     def steps(self, count: int) -> list[Step]:
         """A sequence of about so many commands."""
-        steps: list[Step] = [
-            (("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM"),),
-            (("XGROUP", "CREATE", "s", "h", "$"),),
-            (("XGROUP", "CREATE", "t", "g", "$", "MKSTREAM"),),
-            (("XGROUP", "CREATE", "t", "h", "0"),),
-        ]
-        left = count - len(steps)
-        while left > 0:
-            together = self._random.randint(2, 5) if self._random.random() < _TRANSACTIONS else 1
-            steps.append(tuple(self._command() for _ in range(together)))
-            left -= together
+        steps = [(words,) for words in START]
+        while sum(map(len, steps)) < count:
+            steps.append(self.step())
         return steps
 
-    def _command(self) -> Words:
+    def step(self) -> Step:
+        together = self._random.randint(2, 5) if self._random.random() < _TRANSACTIONS else 1
+        return tuple(self.command() for _ in range(together))
+
+    def command(self) -> Words:
         return self._random.choices(self._makers, self._weights)[0]()
+
+    def learn(self, words: Words, answer: Any) -> None:
+        """An id that the stream chose."""
+        if words[0] == "XADD" and isinstance(answer, bytes) and words[1] in self._added:
+            self._added[words[1]].append(answer.decode())
+
+    def drawing(self, random: Random | Drawn) -> Self:
+        """The same, which goes on with another source of chance."""
+        self._random = random
+        return self
 
     # Words.
 
@@ -98,7 +114,9 @@ class Commands:
     def _xadd(self) -> Words:
         key = self._key_name()
         trimming = self._threshold(key) if not self._plain and self._random.random() < 0.1 else ()
-        if self._random.random() < 0.92:
+        if self._random.random() < 0.92 and key == AUTOMATIC:
+            entry = "*"
+        elif self._random.random() < 0.92:
             self._last += self._random.randint(1, 3)
             entry = f"{self._last // 4}-{self._last % 4}"
             self._added[key].append(entry)
@@ -109,10 +127,16 @@ class Commands:
         return ("XADD", key, *nomkstream, *trimming, entry, *fields)
 
     def _threshold(self, key: str) -> Words:
+        if self._random.random() < 0.2:
+            return (*self._about(), *self._some("LIMIT", self._one(0, 1, 100)))
         sign = self._some("=")
         if self._random.random() < 0.5:
             return ("MAXLEN", *sign, self._one(0, 1, 3, 5, 8, 20))
         return ("MINID", *sign, self._id(key))
+
+    def _about(self) -> Words:
+        """What is never reached: beyond it, each trims as far as it likes."""
+        return ("MAXLEN", "~", self._one(1000, 5000)) if self._random.random() < 0.5 else ("MINID", "~", "0-1")
 
     def _xrange(self) -> Words:
         key = self._key_name()
@@ -147,7 +171,7 @@ class Commands:
     def _xclaim(self) -> Words:
         key = self._key_name()
         options = (
-            self._some("IDLE", "1000000")
+            (self._some("IDLE", "1000000") or self._some("TIME", self._one(_LONG_AGO_MS, _FAR_AHEAD_MS)))
             + self._some("RETRYCOUNT", self._one(0, 1, 7))
             + self._some("FORCE")
             + self._some("JUSTID")
@@ -198,6 +222,16 @@ class Commands:
     def _key(self) -> Words:
         return (self._one("TYPE", "EXISTS", "XLEN", "TTL"), self._key_name())
 
+    def _rename(self) -> Words:
+        """Not of the stream that chooses its ids: nothing could be added with an older one."""
+        return (self._one("RENAME", "RENAMENX"), self._one("s", "t", "u"), self._key_name())
+
+    def _expire(self) -> Words:
+        return ("EXPIRE", self._key_name(), self._one(5000, 5000, 5000, 0))
+
+    def _persist(self) -> Words:
+        return ("PERSIST", self._key_name())
+
     def _xdel(self) -> Words:
         key = self._key_name()
         return ("XDEL", key, *self._ids(key))
@@ -222,83 +256,3 @@ class Commands:
         else:
             words[self._random.randrange(1, len(words))] = self._one("x", "-", "$", "99999999999999999999", "COUNT")
         return tuple(words)
-
-
-def difference(pair: Pair, steps: list[Step], plain: bool) -> str | None:
-    """Executes a sequence on both servers, which are emptied first; returns what differs first."""
-    for client in (pair.ours, pair.theirs):
-        reply(client, "FLUSHALL")
-    for number, step in enumerate(steps):
-        answers, expected = _run(pair.ours, step), _run(pair.theirs, step)
-        for words, mine, theirs in zip(step, answers, expected, strict=True):
-            form = _form(words, plain)
-            if known(form(mine), form(theirs)) != form(theirs):
-                return f"step {number}, {' '.join(words)}:\n  OneMQ {mine!r}\n  Redis {theirs!r}"
-    return None
-
-
-def shortest(pair: Pair, steps: list[Step], plain: bool) -> list[Step]:
-    """A simpler sequence that differs, too: with fewer steps, without transactions, with fewer words."""
-
-    def differs(tried: list[Step]) -> bool:
-        return difference(pair, tried, plain) is not None
-
-    steps = _without_parts(steps, differs)
-    flat: list[Step] = [(words,) for step in steps for words in step]
-    if differs(flat):
-        steps = _without_parts(flat, differs)
-    for number, step in enumerate(steps):
-        if len(step) == 1:
-            before, behind = steps[:number], steps[number + 1 :]
-            words = _without_parts(
-                list(step[0]), lambda tried: bool(tried) and differs([*before, (tuple(tried),), *behind])
-            )
-            steps = [*before, (tuple(words),), *behind]
-    return steps
-
-
-def _without_parts(parts: list[Any], fails: Callable[[list[Any]], bool]) -> list[Any]:
-    """Leaves out what it can, first large parts, then single ones."""
-    size, tries = max(1, len(parts) // 2), _TRIES_MAX
-    while size and tries:
-        start = 0
-        while start < len(parts) and tries:
-            tries -= 1
-            shorter = parts[:start] + parts[start + size :]
-            if fails(shorter):
-                parts = shorter
-            else:
-                start += size
-        size //= 2
-    return parts
-
-
-def check(pair: Pair, seed: int, count: int, plain: bool) -> None:
-    """Fails with the shortest sequence if one of so many random commands is answered differently."""
-    steps = Commands(seed, plain).steps(count)
-    if difference(pair, steps, plain):
-        steps = shortest(pair, steps, plain)
-        lines = "\n".join("; ".join(" ".join(words) for words in step) for step in steps)
-        raise AssertionError(f"seed {seed}: after\n{lines}\ndiffers {difference(pair, steps, plain)}")
-
-
-def _run(client: Any, step: Step) -> list[Any]:
-    if len(step) == 1:
-        return [reply(client, *step[0])]
-    reply(client, "MULTI")
-    queued = [reply(client, *words) for words in step]
-    answers = reply(client, "EXEC")
-    return texts(answers) if isinstance(answers, list) else queued
-
-
-def _form(words: Words, plain: bool) -> Form:
-    form = form_of(*words)
-    return form if plain else lambda answer: _without_estimates(form(answer))
-
-
-def _without_estimates(answer: Any) -> Any:
-    if isinstance(answer, list):
-        return [_without_estimates(item) for item in answer]
-    if isinstance(answer, tuple) and len(answer) == 2:
-        return (answer[0], "varies" if answer[0] in _ESTIMATES else _without_estimates(answer[1]))
-    return answer

@@ -10,7 +10,8 @@ import redis
 from redis.connection import Connection
 from redis.exceptions import ResponseError
 
-from tests.interop.pair import Pair, connection, needs_redis_server, reply
+from tests.interop.forms import FormParser
+from tests.interop.pair import Pair, connection, last_node, needs_redis_server, reply
 from tests.interop.script import contents, same_replies
 
 pytestmark = needs_redis_server
@@ -19,11 +20,14 @@ PATIENCE_SECONDS = 20
 
 
 class Waiting:
-    """A connection that sends without waiting for the reply."""
+    """A connection that sends without waiting for the reply. The forms of all replies come into the list."""
 
-    def __init__(self, port: int, protocol: int) -> None:
-        self._connection = Connection(port=port, protocol=protocol, socket_timeout=PATIENCE_SECONDS)
+    def __init__(self, port: int, protocol: int, forms: list[str]) -> None:
+        self._connection = Connection(
+            port=port, protocol=protocol, socket_timeout=PATIENCE_SECONDS, parser_class=FormParser
+        )
         self._connection.connect()
+        self._forms = forms
         self.id = self.ask("CLIENT", "ID")
 
     def send(self, *words: Any) -> None:
@@ -38,6 +42,8 @@ class Waiting:
             return self._connection.read_response()
         except ResponseError as error:
             return ("error", str(error))
+        finally:
+            self._forms.append(str(self._connection._get_parser().last))
 
     def has_reply(self) -> bool:
         return bool(self._connection.can_read(timeout=0))
@@ -58,13 +64,17 @@ class Server:
         self._protocol = protocol
         self._stack = stack
         self._client = stack.enter_context(connection(port, protocol))
+        self.forms: list[str] = []
+        """Of all replies, as they were on the wire."""
         self("FLUSHALL")
 
     def __call__(self, *words: Any) -> Any:
-        return reply(self._client, *words)
+        answer = reply(self._client, *words)
+        self.forms.append(str(last_node(self._client)))
+        return answer
 
     def client(self) -> Waiting:
-        waiting = Waiting(self._port, self._protocol)
+        waiting = Waiting(self._port, self._protocol, self.forms)
         self._stack.callback(waiting.close)
         return waiting
 
@@ -82,7 +92,7 @@ class Server:
         self._until(lambda: self._flags(waiting) == "")
 
     def _flags(self, waiting: Waiting) -> str:
-        listed = self("CLIENT", "LIST", "ID", waiting.id)
+        listed = reply(self._client, "CLIENT", "LIST", "ID", waiting.id)
         line = (listed.decode() if isinstance(listed, bytes) else listed).strip()
         facts = dict(word.split("=", 1) for word in line.split()) if line else {}
         return facts.get("flags", "")
@@ -103,8 +113,8 @@ def both(onemq_port: int, redis_port: int, request: pytest.FixtureRequest) -> It
 
 
 def same(servers: list[Server], scenario: Callable[[Server], Any]) -> Any:
-    """Plays the scenario on both and compares what it returns, and what is stored then."""
-    expected, answer = ((scenario(server), server.contents()) for server in servers)
+    """Plays the scenario on both and compares what it returns, what is stored then, and the forms of the replies."""
+    expected, answer = ((scenario(server), server.contents(), server.forms) for server in servers)
     assert answer == expected
     return answer[0]
 

@@ -1,5 +1,7 @@
 """Commands on sorted sets answer as Redis answers them."""
 
+import re
+
 import pytest
 import redis
 
@@ -461,7 +463,7 @@ def test_large_sorted_sets(pair: Pair) -> None:
     pair.same("ZREMRANGEBYSCORE", "z", 0, 50)
     same_contents(pair)
     pair.same("ZRANDMEMBER", "z", -3_000, alike=len)
-    pair.same("ZRANDMEMBER", "z", 10, "WITHSCORES", alike=len)
+    pair.same("ZRANDMEMBER", "z", 10, "WITHSCORES", alike=len, form=lambda node: re.sub(r",\d+", ",", str(node)))
     pair.same("ZRANDMEMBER", "z", 10_000, alike=unordered)
     assert len({reply(pair.ours, "ZRANDMEMBER", "z") for _ in range(20)}) > 1
 

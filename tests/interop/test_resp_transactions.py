@@ -207,8 +207,19 @@ class TestWatch:
 
     @pytest.mark.parametrize(
         "change",
-        ["RPUSH l x", "LPOP l", "LSET l 0 z", "LTRIM l 1 1", "SADD s x", "SREM s m", "HSET h f w", "HDEL h f",
-         "ZADD z 2 m", "ZREM z m"],
+        ["XGROUP CREATE k new 0", "XGROUP CREATE absent new 0 MKSTREAM", "XGROUP SETID k g $", "XGROUP DESTROY k g",
+         "XGROUP CREATECONSUMER k g c", "XREADGROUP GROUP g c STREAMS k >", "XSETID k 9-9"],
+    )  # fmt: skip
+    def test_groups_are_no_change_of_their_stream(self, raw_pairs: RawPairs, change: str) -> None:
+        first, second = raw_pairs.connect(), raw_pairs.connect()
+        first.same("XADD k 1-1 f v", "XGROUP CREATE k g 0", "WATCH k absent")
+        second.same(change)
+        first.same("MULTI", "SET result done", "EXEC", "EXISTS result")
+
+    @pytest.mark.parametrize(
+        "change",
+        ["RPUSH l x", "LPOP l", "LSET l 0 z", "LTRIM l 1 1", "LTRIM l 0 -1", "SADD s x", "SREM s m", "HSET h f w",
+         "HDEL h f", "ZADD z 2 m", "ZREM z m"],
     )  # fmt: skip
     def test_collections(self, raw_pairs: RawPairs, change: str) -> None:
         first, second = raw_pairs.connect(), raw_pairs.connect()

@@ -190,7 +190,7 @@ class Lists:
         return removed
 
     def trim(self, key: bytes, start: int, stop: int) -> None:
-        """Keeps only the values from index `start` to `stop`, both included."""
+        """Keeps only the values from index `start` to `stop`, both included. The list has changed, even if all stay."""
         items = self._keys.writing(key, deque)
         if items is None:
             return
@@ -199,6 +199,8 @@ class Lists:
             entry = (LIST_TRIMMED, key, first, end)
             self._trimmed(entry)
             self._keys.stage(entry)
+        elif self._keys.watched:
+            self._keys.changed(key)
 
     def _pushed(self, entry: Entry) -> None:
         _, key, left, values = entry

@@ -258,7 +258,6 @@ def xsetid(session: "RespSession", request: list[bytes]) -> bytes:
     _check_setid(stream, id, added)
     before = stream.added_before if added is None else added - stream.partition.end
     core.streams.set(stream, id, deleted_id or stream.max_deleted_id, before)
-    core.keys.topic_changed(stream.key)
     return replies.OK
 
 

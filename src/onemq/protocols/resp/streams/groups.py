@@ -69,7 +69,6 @@ def create(session: "RespSession", request: list[bytes]) -> bytes:
     last_id = stream.last_id if id is None else id
     group = core.groups.create(stream.topic.name, name, [stream.find(last_id + 1)], stream.topic.config.group)
     core.stream_groups.place(stream, group, last_id, read)
-    core.keys.topic_changed(key)
     return replies.OK
 
 
@@ -87,9 +86,7 @@ def destroy(session: "RespSession", request: list[bytes]) -> bytes:
     group = stream.topic.groups.get(text_of(request[3]))
     if group is None:
         return replies.integer(0)
-    core = session.service.core
-    core.groups.delete(group)
-    core.keys.topic_changed(request[2])
+    session.service.core.groups.delete(group)
     for wait in list(stream.partition.waiting):
         wait.tell()
     return replies.integer(1)
