@@ -1,5 +1,7 @@
 """What changes the entries of a stream: XADD, XLEN, XDEL, XTRIM, XSETID, beside a real redis-server."""
 
+import pytest
+
 from tests.interop.pair import Pair, needs_redis_server, reply
 from tests.interop.streams import by_order, each, same, script
 
@@ -428,6 +430,24 @@ class TestXtrim:
         pair.same("XRANGE", "s", "290", "+")
         pair.same("XTRIM", "s", "MAXLEN", "~", "1000")
         pair.same("XTRIM", "s", "MINID", "~", "0")
+
+    def test_about_trimming_keeps_what_is_young_enough_also_behind_deleted_entries(self, pair: Pair) -> None:
+        filled(pair, 500)
+        pair.same("XDEL", "s", *(f"{number}-0" for number in range(100, 300)))
+        for removed in each(pair, "XTRIM", "s", "MINID", "~", "350"):
+            assert removed <= 149
+        pair.same("XRANGE", "s", "350", "+")
+
+    @pytest.mark.parametrize("count", [1, 99, 250])
+    def test_about_trimming_removes_all_where_nothing_is_to_stay(self, pair: Pair, count: int) -> None:
+        for threshold in (("MAXLEN", "~", "0"), ("MINID", "~", "1000"), ("MAXLEN", "~", "0", "LIMIT", "0")):
+            filled(pair, count)
+            assert pair.same("XTRIM", "s", *threshold) == count
+            pair.same("XLEN", "s")
+            pair.same("DEL", "s")
+        filled(pair, count)
+        pair.same("XADD", "s", "MAXLEN", "~", "0", "1000-0", "f", "v")
+        pair.same("XRANGE", "s", "-", "+")
 
     def test_errors(self, pair: Pair) -> None:
         filled(pair, 3)

@@ -159,6 +159,10 @@ class Stream:
             offset += 1
         return offset
 
+    def count_before(self, offset: int) -> int:
+        """How many messages there are before an offset that is not before the first one."""
+        return len(self) - (self.partition.end - offset - self.deleted_from(offset))
+
     def deleted_from(self, offset: int) -> int:
         """How many of the messages from an offset on were deleted."""
         partition = self.partition

@@ -76,19 +76,22 @@ class Trimming:
     def _start(self, stream: Stream) -> int:
         """The first offset to keep."""
         if self.length_max is not None:
-            return stream.offset_after(self._whole_nodes(len(stream) - self.length_max))
-        assert self.id_min is not None
-        start = stream.find(self.id_min)
-        if not self.about:
-            return start
-        return stream.offset_after(self._whole_nodes(start - stream.partition.start))
+            surplus = len(stream) - self.length_max
+        else:
+            assert self.id_min is not None
+            start = stream.find(self.id_min)
+            if not self.about:
+                return start
+            surplus = stream.count_before(start)
+        return stream.offset_after(self._going(surplus, len(stream)))
 
-    def _whole_nodes(self, surplus: int) -> int:
-        """How many of the entries that are too many go now."""
+    def _going(self, surplus: int, length: int) -> int:
+        """How many of the entries that are too many go now; the last hundred need not be full if all go."""
         if not self.about:
             return max(surplus, 0)
         limit = _LIMIT if self.limit is None else self.limit
-        return max(min(surplus, limit) if limit else surplus, 0) // _NODE * _NODE
+        going = min(surplus, limit) if limit else surplus
+        return length if going >= length else max(going, 0) // _NODE * _NODE
 
     def _remove_acknowledged(self, core: Core, stream: Stream) -> int:
         gone: list[int] = []

@@ -108,7 +108,7 @@ def test_exactly_so_many_are_kept(text: str, kept: int) -> None:
 @pytest.mark.parametrize(
     ("text", "gone"),
     [
-        ("MAXLEN ~ 0", 200), ("MAXLEN ~ 50", 200), ("MAXLEN ~ 51", 100), ("MAXLEN ~ 151", 0),
+        ("MAXLEN ~ 1", 200), ("MAXLEN ~ 50", 200), ("MAXLEN ~ 51", 100), ("MAXLEN ~ 151", 0),
         ("MAXLEN ~ 0 LIMIT 199", 100), ("MAXLEN ~ 0 LIMIT 99", 0), ("MINID ~ 200", 100), ("MINID ~ 201", 200),
     ],
 )  # fmt: skip
@@ -116,6 +116,21 @@ def test_about_so_many_means_whole_hundreds(text: str, gone: int) -> None:
     broker, stream = make(250)
     assert trim(broker, stream, text) == gone
     assert left(stream)[:1] == [gone + 1]
+
+
+@pytest.mark.parametrize("text", ["MAXLEN ~ 0", "MAXLEN ~ 0 LIMIT 250", "MAXLEN ~ 0 LIMIT 0", "MINID ~ 251"])
+def test_where_nothing_is_to_stay_the_last_hundred_need_not_be_full(text: str) -> None:
+    broker, stream = make(250)
+    assert trim(broker, stream, text) == 250
+    assert left(stream) == []
+
+
+def test_what_is_young_enough_stays_behind_deleted_entries() -> None:
+    broker, stream = make(500)
+    with broker.turn() as core:
+        core.removing.delete(stream, list(range(100, 300)))
+    assert trim(broker, stream, "MINID ~ 350") == 100
+    assert left(stream) == list(range(301, 501))
 
 
 def test_what_was_deleted_does_not_count() -> None:
