@@ -135,8 +135,8 @@ class Commands:
         return ("MINID", *sign, self._id(key))
 
     def _about(self) -> Words:
-        """What is never reached: beyond it, each trims as far as it likes."""
-        return ("MAXLEN", "~", self._one(1000, 5000)) if self._random.random() < 0.5 else ("MINID", "~", "0-1")
+        """All or nothing: between these, each trims as far as it likes."""
+        return ("MAXLEN", "~", self._one(0, 1000, 5000)) if self._random.random() < 0.5 else ("MINID", "~", "0-1")
 
     def _xrange(self) -> Words:
         key = self._key_name()
