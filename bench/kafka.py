@@ -2,16 +2,17 @@
 
 A case is a load with a size, a compression and a number of partitions. It is run several times, OneMQ and Kafka by
 turns, and more often if the two are close: the client takes most of the processors and its runs scatter by a tenth and
-more. What both were sent is fetched several times, again by turns. The medians count, as they hold what a server does
-now and then, too; the best runs stand beside them.
+more. Where a client starts quickly, a run of producing has slices, and the servers take turns by slices. What both were
+sent is fetched several times, again by turns. The medians count, as they hold what a server does now and then, too; the
+best runs stand beside them.
 """
 
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from statistics import median, quantiles
+from dataclasses import dataclass, replace
+from statistics import harmonic_mean, mean, median, quantiles
 
 from bench.kafka_load import Load, Run, c_consume, c_produce, client, java_consume, java_produce
 from bench.kafka_servers import ASYNC, Servers, Target, apache_kafka, onemq, servers
@@ -48,9 +49,12 @@ class Client:
     name: str
     produce: Measure
     consume: Measure
+    slices: int
+    """Of a run of producing. Which thread gets which processor is decided anew for each, and is worth up to a third of
+    the rate: many short slices scatter much less than one long run. Java takes too long to start and to warm up."""
 
 
-CLIENTS = (Client("Java", java_produce, java_consume), Client("C", c_produce, c_consume))
+CLIENTS = (Client("Java", java_produce, java_consume, 1), Client("C", c_produce, c_consume, 6))
 
 
 def compare(
@@ -109,10 +113,10 @@ def _bulk(
         if run >= runs and not _are_near(produced) and not (reads and _are_near(fetched)):
             break
         topic = f"bulk-{time.monotonic_ns()}"
-        for each in _by_turns(both, run):
+        for each in both:
             each.create(topic, load.partitions, mode)
-            each.touch_memory(load.megabytes)
-            produced[each.name].append(client.produce(each, topic, load))
+        for name, slices in _produced(both, client, topic, load, run).items():
+            produced[name].append(_joined(slices))
         if reads:
             os.sync()  # else the system writes it to the disk some time later, in whoever's run that falls
         for number in range(FETCHES if reads else 0):
@@ -123,6 +127,22 @@ def _bulk(
     yield from _ratios(produce, produced, target, 1.0 if mode == "async" else None)
     if reads:
         yield from _ratios(fetch, fetched, target, 1.0)
+
+
+def _produced(both: Servers, client: Client, topic: str, load: Load, number: int) -> dict[str, list[Run]]:
+    """One run by each: its slices."""
+    part = replace(load, count=load.count // client.slices)
+    slices: dict[str, list[Run]] = {each.name: [] for each in both}
+    for turn in range(number, number + client.slices):
+        for each in _by_turns(both, turn):
+            each.touch_memory(part.megabytes)
+            slices[each.name].append(client.produce(each, topic, part))
+    return slices
+
+
+def _joined(slices: list[Run]) -> Run:
+    """The run of which these are the slices; all have as many messages."""
+    return Run(harmonic_mean([each.mb_per_second for each in slices]), mean(each.cpu_ms_per_mb for each in slices))
 
 
 def _by_turns(both: Servers, number: int) -> list[Target]:
