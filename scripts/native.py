@@ -40,7 +40,7 @@ MODULES = {
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
         topics producers marked bitmap fetching core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
-    "net": "turn connection outgoing lingering regulars trust",
+    "net": "turn alarm connection outgoing lingering regulars trust",
     "protocols/kafka": "session framing call batch places primitives topics fetch_sessions",
     "protocols/kafka/handlers": "produce fetch",
     "protocols/resp": "session codec shape crowd replies runs lists strings command arguments",

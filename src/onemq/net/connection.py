@@ -17,7 +17,8 @@ from onemq.errors import OneMQError, TooManyConnections
 from onemq.limits import CLOSE_LINGER_MS, KIB, ConnectionLimits
 from onemq.log.stretch import Stretch
 from onemq.net.outgoing import Outgoing
-from onemq.net.turn import Output, Turns
+from onemq.net.outlet import Output
+from onemq.net.turn import Turns
 from onemq.protocols import LARGE_BYTES, Arrived, Peer, ReceiveAlike, Session, SessionFactory
 
 _logger = logging.getLogger(__name__)

@@ -25,30 +25,20 @@ from typing import Protocol
 
 from onemq.errors import OneMQError
 from onemq.limits import TICK_INTERVAL_MAX_MS, TURN_BYTES_MAX
-from onemq.log.stretch import Stretch
+from onemq.net.alarm import LOOK_SECONDS_MAX, Alarm
 from onemq.net.lingering import Lingering
+from onemq.net.outlet import Inlet, Outlet, Output
 from onemq.net.regulars import REGULARS_MAX, Regulars
-from onemq.protocols import Arrived, Peer
 
 _logger = logging.getLogger(__name__)
-_LOOK_SECONDS = 0.002
-"""So long after the last turn in which somebody asked for what may be due soon, the clock is looked at again. Not one
-millisecond: loops count in whole ones, so it could not be told then whether that was the last."""
-_LOOK_SECONDS_MAX = 0.02
-"""And so long after one that only read, or in which somebody began to wait for longer."""
 _TICK_REST_MS = 5
 """Turns that follow each other faster do not all look for what is due, unless the last look said so: only what one of
 them has scheduled for the very next milliseconds may be so much later."""
-
 
 _CROWD_MIN = 8
 _LOOKS_MAX = 2
 """If so many connections have asked for something, the sockets are looked at again, at most so often, for those that
 have asked meanwhile: the more come together, the less each costs, and they have waited less long in the end."""
-
-
-Output = bytes | list[bytes | Stretch]
-"""Of one connection: a list if copying it together would take long, or cannot be."""
 
 
 class TurnCore(Protocol):
@@ -71,29 +61,6 @@ class TurnCore(Protocol):
 
     def reset(self) -> None:
         """Goes back to what the log holds."""
-
-
-class Outlet(Protocol):
-    """What a turn needs of a connection."""
-
-    def collect(self) -> Output:
-        """Takes the output that the connection gathered in this turn."""
-
-    def release(self, data: Output) -> None:
-        """The output may leave."""
-
-    def fail(self, error: OneMQError) -> None:
-        """The output must not leave; the peer is told why, and the connection ends."""
-
-
-class Inlet(Outlet, Peer, Protocol):
-    """What a turn needs of a connection whose requests are gathered."""
-
-    def take_alike(self, arrived: Arrived, at: int) -> int:
-        """See `ReceiveAlike`; 0 if the connection cannot do that."""
-
-    def take(self, data: bytes) -> None:
-        """Executes what it received."""
 
 
 class Turn:
@@ -148,9 +115,7 @@ class Turns:
         self._bug: OneMQError | None = None
         self._unfinished: deque[Turn] = deque()
         self._failing = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._wake_time = 0.0
-        self._look_time = 0.0
+        self._alarm = Alarm(loop, self._wake)
         self._quiet_waiters: list[asyncio.Future[None]] = []
         self._lingering = Lingering(loop, self._has_work, stopwatch) if lingers else None
         self._regulars = Regulars(stopwatch) if lingers else None
@@ -204,9 +169,7 @@ class Turns:
 
     def stop(self) -> None:
         """Stops looking at the clock. A turn that somebody begins still runs."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.stop()
 
     async def quiet(self) -> None:
         """Waits until no turn runs and the output of all has left."""
@@ -257,7 +220,7 @@ class Turns:
         rest_ms = _TICK_REST_MS if due_ms is None else min(due_ms - now_ms, _TICK_REST_MS)
         self._tick_ms = now_ms + max(rest_ms, 1)
         if due_ms is not None:
-            self._wake_in(due_ms - now_ms)
+            self._alarm.ring_in(max(0, min(due_ms - now_ms, TICK_INTERVAL_MAX_MS)) / 1000)
 
     def _work_off(self) -> None:
         """Executes what was gathered."""
@@ -336,10 +299,7 @@ class Turns:
         """What was asked for may be due before the tick knew."""
         self._active = False
         due_ms = self._core.next_due_ms()
-        seconds = _LOOK_SECONDS_MAX if due_ms is None else (due_ms - self._now_ms) / 1000
-        self._look_time = self._loop.time() + min(max(seconds, _LOOK_SECONDS), _LOOK_SECONDS_MAX)
-        if self._timer is None or self._wake_time > self._look_time:
-            self._wake_at(self._look_time)
+        self._alarm.look_in(LOOK_SECONDS_MAX if due_ms is None else (due_ms - self._now_ms) / 1000)
 
     def _end(self) -> None:
         try:
@@ -424,29 +384,12 @@ class Turns:
             self._on_broken()
         self._release()
 
-    # The clock.
-
-    def _wake_in(self, delay_ms: int) -> None:
-        """Sees to it that a turn begins in at most this time, with or without anybody asking."""
-        delay_ms = max(0, min(delay_ms, TICK_INTERVAL_MAX_MS))
-        wake_time = self._loop.time() + delay_ms / 1000
-        if self._timer is None or self._wake_time > wake_time:
-            self._wake_at(wake_time)
-
-    def _wake_at(self, wake_time: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._wake_time = wake_time
-        self._timer = self._loop.call_at(wake_time, self._wake)
-
     def _wake(self) -> None:
-        self._timer = None
+        """The alarm rings."""
         if self._begun or self._arrived:
             return
-        is_early = self._look_time - self._loop.time() > _LOOK_SECONDS / 10
-        if is_early and (self._due_ms is None or self._due_ms > self._clock_ms()):
-            # Turns went on meanwhile and looked themselves: only the newest of them wants another look.
-            self._wake_at(self._look_time)
+        if self._alarm.is_early() and (self._due_ms is None or self._due_ms > self._clock_ms()):
+            self._alarm.put_off()  # turns went on meanwhile and looked themselves
             return
         self._tick_ms = 0  # in any case: the last tick may not have known of everything
         self._begin()
