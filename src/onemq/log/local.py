@@ -13,16 +13,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from onemq.errors import DiskFull, FolderError, OneMQError, ReadOnly
+from onemq.errors import FolderError, OneMQError, ReadOnly
 from onemq.log import distrust, folder, sets
 from onemq.log.ahead import AHEAD_BYTES
 from onemq.log.behind import SEGMENT_WAITING_BYTES_MAX, WAITING_BYTES_MAX, WriteBehind
-from onemq.log.checkpoint import Checkpoint
+from onemq.log.checkpoints import Checkpoints
 from onemq.log.cleaner import Choose, Cleaner
 from onemq.log.cleaning import CleanedSegment, by_offset
-from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, run, sync_failure
+from onemq.log.commit import INLINE_SECONDS_MAX, Background, GroupCommit, sync_failure
 from onemq.log.disk import OUT_OF_SPACE, Disk
 from onemq.log.engine import Done, Keep, Replay, WriteSet
+from onemq.log.health import Health
 from onemq.log.journal import RESERVE_BYTES, Journal, JournalFile
 from onemq.log.openfiles import OpenFiles
 from onemq.log.pending import PendingSet
@@ -68,14 +69,13 @@ class LocalLog:
         self._journal = Journal(disk, journal_reserve_bytes)
         self._cleaner = Cleaner(disk, background)
         self._commit = GroupCommit(self._journal.sync, background, inline_sync_seconds_max)
-        self._failure: OneMQError | None = None
-        self._can_retry = False
+        self._health = Health()
         self._pending: deque[PendingSet] = deque()
         self._since = Since(journal_bytes, checkpoint_entries)
-        self._checkpointing = False
-        self._syncing = False  # before the next checkpoint
-        self._synced_file = 0  # the first sequence of the journal file of which that was done
-        self._urgent = False
+        self._checkpoints = Checkpoints(
+            disk, self._journal, self._registry, self._behind, self._since, self._health, background,
+            sync_now=self._sync_now, on_sync_failed=self._fail, on_trouble=on_trouble,
+        )  # fmt: skip
         self.report = Report()
 
     # Starting and stopping
@@ -99,10 +99,10 @@ class LocalLog:
         self.report = recovery.report
         self._journal.sequence = recovery.sequence
         if self.report.damage:
-            self._failure = ReadOnly(
+            self._health.fail(ReadOnly(
                 "stored data is damaged, so OneMQ only reads: " + "; ".join(self.report.damage)
                 + ". Restore a backup, or accept the loss with `onemq log repair`"
-            )
+            ))  # fmt: skip
             return self.report
         if recovery.last_file is None:
             self._journal.start_file()
@@ -114,7 +114,7 @@ class LocalLog:
         self._since.wrote(recovery.state_bytes)
         # What was replayed may be in the page cache only, even if a sync now says otherwise: one may have failed
         # before. And after a loss the journal speaks of batches that are gone. A checkpoint settles both.
-        self._urgent = not self.report.clean
+        self._checkpoints.urgent = not self.report.clean
         return self.report
 
     def _continue_journal(self, first: int, size: int) -> None:
@@ -153,12 +153,12 @@ class LocalLog:
     @property
     def failure(self) -> OneMQError | None:
         """Why nothing can be appended now."""
-        return self._failure
+        return self._health.failure
 
     def append(self, writes: WriteSet, done: Done) -> None:
         """See `Log.append`."""
-        if self._failure is not None:
-            done(self._failure)
+        if self._health.failure is not None:
+            done(self._health.failure)
             return
         pending = PendingSet(self._registry, self._journal.sequence, self._journal.size, done)
         try:
@@ -266,7 +266,7 @@ class LocalLog:
             # An earlier sync that ran meanwhile may have covered sets that still wait for theirs.
             pending.good = pending.good or pending.sequence < self._journal.synced
         self._acknowledge()
-        self._failure, self._can_retry = failure, False
+        self._health.fail(failure)
         distrust.leave(self._disk)
         undone, self._pending = self._pending, deque()
         if undone:
@@ -279,12 +279,8 @@ class LocalLog:
 
     def _refuse(self, pending: PendingSet, problem: OSError) -> None:
         """After a failed write: undoes that set and refuses further ones. Those before it are not concerned."""
-        self._stop_writing(problem)
+        self._health.could_not_write(problem)
         self._take_back(pending)
-
-    def _stop_writing(self, problem: OSError) -> None:
-        """Refuses further sets; after a full disk until there is room again."""
-        self._failure, self._can_retry = _write_failure(problem), problem.errno in OUT_OF_SPACE
 
     def _take_back(self, pending: PendingSet) -> None:
         """Undoes the newest set, which was not written to its end."""
@@ -294,7 +290,7 @@ class LocalLog:
         except OSError as problem:
             failure = sync_failure(problem)
         if not pending.undo():
-            self._can_retry = False
+            self._health.can_retry = False
         if failure is not None:
             self._fail(failure)
 
@@ -319,11 +315,10 @@ class LocalLog:
 
     def try_again(self) -> bool:
         """After a full disk: whether appending works again."""
-        if self._failure is None or not self._can_retry:
-            return self._failure is None
-        if self._write_synced([]):
-            self._failure = None
-        return self._failure is None
+        health = self._health
+        if health.can_retry and health.failure is not None and self._write_synced([]):
+            health.failure = None
+        return health.failure is None
 
     # Reading
 
@@ -378,14 +373,14 @@ class LocalLog:
         closed = found.segments[:-1]
         new_bytes = sum(segment.size for segment in closed if segment.base >= found.compacted_to)
         too_early = not new_bytes or 2 * new_bytes < sum(segment.size for segment in closed)
-        if too_early or self._checkpointing or self._failure is not None:
+        if too_early or self._checkpoints.running or self.failure is not None:
             then(0)
             return
         try:
             if found.segments[-1].waiting:
                 self._behind.write(found.segments[-1])  # it is read, too, and from the file
         except OSError as problem:
-            self._stop_writing(problem)
+            self._health.could_not_write(problem)
             then(0)
             return
         found.compacted_to = found.segments[-1].base
@@ -402,7 +397,7 @@ class LocalLog:
             self._on_trouble(f"cleaning partition {partition} of topic {topic} failed: {problem}")
             self._remove_files([each.path for each in cleaned])
             if isinstance(problem, ReadOnly):
-                self._failure, self._can_retry = problem, False
+                self._health.fail(problem)
             then(0)
 
         if not self._cleaner.start((topic, partition), closed, choose, finish):
@@ -416,7 +411,7 @@ class LocalLog:
         current = {segment.base: segment for segment in found.segments}
         unwanted = [each.path for each in cleaned if current.get(each.base) is not each.source]
         cleaned = [each for each in cleaned if current.get(each.base) is each.source]
-        if self._failure is not None:
+        if self.failure is not None:
             unwanted, cleaned = unwanted + [each.path for each in cleaned], []
         self._remove_files(unwanted)
         swaps = [[topic, partition, each.base, each.path, each.meta] for each in cleaned]
@@ -438,89 +433,9 @@ class LocalLog:
     # Checkpoints
 
     def checkpoint_due(self) -> bool:
-        """Whether replaying what has come would take noticeable time. Before it says so, the journal is synced in the
-        background, so that `checkpoint`, for which everybody waits, has little of it left to do."""
-        if self._failure is not None or self._checkpointing or self._syncing:
-            return False
-        if self._urgent:
-            return True
-        if not self._is_much():
-            return False
-        journal = self._journal
-        if self._background is None or journal.synced == journal.sequence or self._synced_file == journal.first:
-            return True
-        self._syncing, self._synced_file = True, journal.first
-        self._background.run(journal.sync, self._synced_beforehand)
-        return False
-
-    def _is_much(self) -> bool:
-        """Whether enough has come since the last checkpoint for another one."""
-        since, size = self._since, self._journal.size
-        if since.is_enough(size):
-            since.segment_bytes = min(since.segment_bytes, self._behind.unsynced_bytes())
-        return since.is_enough(size)
-
-    def _synced_beforehand(self, problem: BaseException | None) -> None:
-        self._syncing = False
-        if problem is not None and self._failure is None:
-            self._fail(sync_failure(problem))
+        """See `Log.checkpoint_due`."""
+        return self._checkpoints.is_due()
 
     def checkpoint(self, state: Iterable[bytes]) -> None:
-        """Keeps `state` as the sum of all sets so far. Does nothing while another one runs."""
-        if self._failure is not None or self._checkpointing:
-            return
-        if not self._sync_now():
-            return
-        try:
-            self._behind.write_all()
-            self._journal.start_file()
-        except OSError as problem:
-            self._stop_writing(problem)
-            return
-        unsynced, self._behind.unsynced = self._behind.unsynced, {}
-        # After an unclean start nothing new may be acknowledged before the checkpoint is there.
-        background = None if self._urgent else self._background
-        rest = background.rest if background is not None else _no_rest
-        job = Checkpoint(self._disk, self._journal.sequence, self._registry.meta(), state, unsynced, rest)
-        self._since.start_over()
-        self._urgent, self._checkpointing = False, True
-        run(background, job.run, lambda problem: self._checkpointed(job, problem))
-
-    def _checkpointed(self, job: Checkpoint, problem: BaseException | None) -> None:
-        self._checkpointing = False
-        if problem is not None:
-            self._checkpoint_failed(job, problem)
-            return
-        self._since.wrote(job.snapshot_bytes)
-        try:
-            if distrust.is_there(self._disk):
-                distrust.clear(self._disk)
-            if job.not_removed is not None:
-                raise job.not_removed
-        except OSError as failed:
-            self._on_trouble(f"old snapshots or journals could not be removed ({failed}); later ones try again")
-
-    def _checkpoint_failed(self, job: Checkpoint, problem: BaseException) -> None:
-        """Refuses further sets. A full disk may be tried again, a failed sync not: its bytes may be lost."""
-        job.give_back()
-        if job.sync_failed:
-            distrust.leave(self._disk)
-        self._behind.unsynced |= job.dirty  # with its positions, which come before those since
-        self._urgent = True
-        self._can_retry = isinstance(problem, OSError) and problem.errno in OUT_OF_SPACE and not job.sync_failed
-        if self._can_retry and isinstance(problem, OSError):
-            self._failure = _write_failure(problem)
-        else:
-            self._failure = ReadOnly(
-                f"a checkpoint failed ({problem}); nothing more is acknowledged: check the disk and restart"
-            )
-
-
-def _no_rest() -> None:
-    """For work that is waited for."""
-
-
-def _write_failure(problem: OSError) -> OneMQError:
-    if problem.errno in OUT_OF_SPACE:
-        return DiskFull(f"the disk is full ({problem.strerror}): free some space; reads go on, writes are refused")
-    return ReadOnly(f"writing to the log failed ({problem}); reads go on, writes are refused: check the disk")
+        """See `Log.checkpoint`."""
+        self._checkpoints.make(state)
