@@ -1,11 +1,11 @@
 """The catalog: topics as groups need them that the broker shares out among members."""
 
-import re
 from collections.abc import Iterator
 from typing import Protocol
 
 from onemq.core.core import Core
 from onemq.core.topics import Topic
+from onemq.protocols.kafka.expressions import Expression
 from onemq.protocols.kafka.topics import KafkaTopics
 
 
@@ -19,7 +19,7 @@ class Catalog(Protocol):
     def named(self, name: str) -> tuple[int, int] | None:
         """(number, partitions) of a topic."""
 
-    def matching(self, expression: re.Pattern[str]) -> Iterator[str]:
+    def matching(self, expression: Expression) -> Iterator[str]:
         """The names of topics that an expression matches."""
 
     def name_of(self, number: int) -> str | None:
@@ -61,7 +61,7 @@ class TopicCatalog:
         topic = self._topics.find(name)
         return None if topic is None else (topic.id, len(topic.partitions))
 
-    def matching(self, expression: re.Pattern[str]) -> Iterator[str]:
+    def matching(self, expression: Expression) -> Iterator[str]:
         return (topic.name for topic in self._topics.all() if expression.fullmatch(topic.name))
 
     def name_of(self, number: int) -> str | None:

@@ -1,11 +1,10 @@
 """A member of a consumer group: what it wants, and what it has (KIP-848)."""
 
-import re
-
+from onemq.protocols.kafka.expressions import Expression, compile_expression
 from onemq.protocols.kafka.groups.alarms import Alarm
 from onemq.protocols.kafka.groups.assignors import Place
 from onemq.protocols.kafka.groups.catalog import Catalog
-from onemq.protocols.kafka.groups.topic_regex import compile_regex
+from onemq.protocols.kafka.groups.member import check_size
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 JOINS = 0
@@ -25,7 +24,7 @@ class ConsumerMember:
         self.host = ""
         self.topics: frozenset[str] = frozenset()
         self.regex: str | None = None
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: Expression | None = None
         self.assignor: str | None = None
         self.rebalance_timeout_ms = 0
         self.epoch = JOINS
@@ -49,10 +48,12 @@ class ConsumerMember:
 
     def take_over(self, request: ConsumerGroupHeartbeatRequest) -> bool:
         """What it says of itself. Returns whether it wants something else than before. Raises `Refused`."""
+        topics = request.subscribed_topic_names or ()
+        check_size(self.id, self.instance_id, request.rack_id, request.server_assignor, *topics)
         before = (self.topics, self.regex, self.assignor)
         regex = request.subscribed_topic_regex
         if regex is not None and regex != self.regex:
-            self.pattern = compile_regex(regex) if regex else None
+            self.pattern = compile_expression(regex) if regex else None
             self.regex = regex
         if request.subscribed_topic_names is not None:
             self.topics = frozenset(request.subscribed_topic_names)

@@ -1,12 +1,12 @@
 """ListTransactions, DescribeTransactions, DescribeProducers: what producers do, for those who look after them."""
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from onemq.core.owner import Owner
 from onemq.protocols.kafka.call import Call
-from onemq.protocols.kafka.errors import ErrorCode
+from onemq.protocols.kafka.errors import ErrorCode, Refused
+from onemq.protocols.kafka.expressions import Expression, compile_expression
 from onemq.protocols.kafka.schemas import describe_transactions as described
 from onemq.protocols.kafka.schemas import list_transactions as listed
 from onemq.protocols.kafka.schemas.describe_producers import (
@@ -38,10 +38,11 @@ def state_of(service: "KafkaService", owner: Owner) -> str:
 
 def list_transactions(call: Call[listed.ListTransactionsRequest]) -> listed.ListTransactionsResponse:
     request, service = call.request, call.service
+    expression = request.transactional_id_pattern
     try:
-        pattern = re.compile(request.transactional_id_pattern or "")
-    except re.error:
-        return listed.ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+        pattern = compile_expression(expression) if expression else None
+    except Refused as refused:
+        return listed.ListTransactionsResponse(error_code=refused.error)
     unknown = [each for each in request.state_filters if each not in _STATES]
     states = [
         listed.TransactionState(owner.name, service.core.owners.producer(owner).id, state_of(service, owner))
@@ -50,7 +51,7 @@ def list_transactions(call: Call[listed.ListTransactionsRequest]) -> listed.List
     return listed.ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
 
 
-def _wanted(call: Call[listed.ListTransactionsRequest], pattern: re.Pattern[str]) -> Iterator[Owner]:
+def _wanted(call: Call[listed.ListTransactionsRequest], pattern: Expression | None) -> Iterator[Owner]:
     request, service = call.request, call.service
     states, ids, least_ms = request.state_filters, request.producer_id_filters, request.duration_filter
     for owner in service.core.owners:
@@ -59,7 +60,7 @@ def _wanted(call: Call[listed.ListTransactionsRequest], pattern: re.Pattern[str]
             (not states or state_of(service, owner) in states)
             and (not ids or service.core.owners.producer(owner).id in ids)
             and (least_ms < 0 or duration_ms > least_ms)
-            and (not request.transactional_id_pattern or pattern.fullmatch(owner.name))
+            and (pattern is None or pattern.fullmatch(owner.name))
         ):
             yield owner
 

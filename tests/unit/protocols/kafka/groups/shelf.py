@@ -1,7 +1,8 @@
 """A catalog of topics for tests: the number of a topic is that of its letter."""
 
-import re
 from collections.abc import Iterator
+
+from onemq.protocols.kafka.expressions import Expression
 
 
 class Shelf:
@@ -16,7 +17,7 @@ class Shelf:
     def named(self, name: str) -> tuple[int, int] | None:
         return (ord(name), self.partitions[name]) if name in self.partitions else None
 
-    def matching(self, expression: re.Pattern[str]) -> Iterator[str]:
+    def matching(self, expression: Expression) -> Iterator[str]:
         return (name for name in self.partitions if expression.fullmatch(name))
 
     def name_of(self, number: int) -> str | None:
