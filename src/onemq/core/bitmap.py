@@ -68,6 +68,17 @@ class Bitmap:
                 return True
         return False
 
+    def next_live(self, id: int) -> int:
+        """The lowest live id from this one on."""
+        id = max(id, self._low)
+        while (chunk := self._chunks.get(id >> CHUNK_BITS)) is not None:
+            base = id & ~CHUNK_MASK
+            live = _first_live(chunk, id - base)
+            if live < CHUNK_IDS:
+                return base + live
+            id = base + CHUNK_IDS
+        return id
+
     def mark(self, id: int) -> bool:
         """Mark one id as done; False when it was already."""
         if id == self._low:

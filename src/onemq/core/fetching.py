@@ -41,6 +41,9 @@ def fetch(
     whose records cannot be decoded, unless each message must be looked at. Raises `OffsetOutOfRange`, `Corrupt`."""
     deleted = partition.deleted
     sifted = filter is not None or (deleted is not None and deleted.high > offset)
+    if deleted is not None and deleted.is_done(offset):
+        # Else all that was deleted would be read.
+        offset = min(deleted.next_live(offset), partition.end, max(until, offset))
     if sifted:
         bytes_max = min(bytes_max, RECEIVE_BYTES_MAX)
 

@@ -112,6 +112,12 @@ class BitmapAgainstSet(RuleBasedStateMachine):
         end = start + count
         assert self.bitmap.has_done(start, end) is any(map(self.bitmap.is_done, range(start, end)))
 
+    @rule(distance=distances)
+    def ask_for_the_next_live_one(self, distance: int) -> None:
+        start = self.bitmap.low + distance
+        expected = min((id for id in self.live if id >= start), default=max(start, self.end))
+        assert self.bitmap.next_live(start) == expected
+
     @invariant()
     def agrees(self) -> None:
         if hasattr(self, "bitmap"):

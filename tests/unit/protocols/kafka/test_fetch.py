@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from onemq.limits import MIB
+from onemq.log.batch import CONTROL, TRANSACTIONAL, is_sound, walk
 from onemq.log.records import NO_HEADERS
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.fetch import FetchPartition, FetchTopic, ForgottenTopic
@@ -334,3 +335,66 @@ def test_beyond_the_limit_clients_go_without_a_session(monkeypatch: pytest.Monke
     assert [id > 0 for id in ids] == [True, True, False]
     client.turn(NOW_MS + 121_000)
     assert session_request(client, 0, 0, (0, 0)).session_id
+
+
+# Where there is nothing
+
+
+def stream_of(client: Client, *bodies: bytes) -> None:
+    """A stream, in batches of one message, and a mark at its end."""
+    for body in bodies:
+        client.core.send("t", body, number=0)
+        client.turn()
+
+
+def delete(client: Client, *offsets: int) -> None:
+    client.core.removing.delete_at(client.core.topics.get("t"), 0, offsets)
+    client.turn()
+
+
+def next_offset(records: Any) -> int:
+    """Where a client goes on."""
+    *_, (_, header) = walk(bytes(records))
+    return header.next_offset
+
+
+def test_deleted_messages_are_passed_over_without_being_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream_of(client, *[b"x" * 1000] * 100, b"end")
+    delete(client, *range(10, 100))
+    monkeypatch.setattr("onemq.core.fetching.RECEIVE_BYTES_MAX", 1000)
+    assert bodies(fetch(client, 10)[0]) == [b"end"]
+    assert bodies(fetch(client, 55)[0]) == [b"end"]
+
+
+def test_a_client_is_told_to_go_on_where_everything_was_deleted(client: Client) -> None:
+    stream_of(client, b"a", b"b", b"c")
+    delete(client, 1, 2)
+    (part,) = fetch(client, 1, max_wait_ms=1000)
+    ((_, header),) = walk(bytes(part.records))
+    assert (header.base_offset, header.next_offset, header.attributes) == (2, 3, TRANSACTIONAL | CONTROL)
+    assert is_sound(bytes(part.records), 0, header)
+    stream_of(client, b"d")
+    assert bodies(fetch(client, 3)[0]) == [b"d"]
+
+
+def test_a_client_comes_across_any_stretch_of_what_was_not_persistent(client: Client) -> None:
+    """It was not kept over a restart, and takes many reads: each answer leads further."""
+    for _ in range(200):
+        client.core.send("t", b"x" * 20_000, number=0, persistent=False)
+        client.turn()
+    stream_of(client, b"end")
+    partition = client.core.topics.get("t").partitions[0]
+    partition.boot = 200  # as after a restart
+    offset, answers = 0, 0
+    while b"end" not in bodies(part := fetch(client, offset)[0]):
+        assert next_offset(part.records) > offset
+        offset, answers = next_offset(part.records), answers + 1
+    assert answers < 10
+
+
+def test_what_fills_the_answer_is_not_waited_for(client: Client) -> None:
+    """Though it is less than the client wants at least: there is no room for more."""
+    produce(client, sealed(b"x" * 90_000), sealed(b"y" * 90_000))
+    client.turn()
+    one, two = fetch(client, 0, 0, min_bytes=100_000, max_wait_ms=1000)
+    assert (len(base_offsets(one.records)), len(base_offsets(two.records))) == (1, 0)

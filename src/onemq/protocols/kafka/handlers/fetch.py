@@ -10,6 +10,7 @@ from onemq.log.stretch import Stretch
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
 from onemq.protocols.kafka.fetch_sessions import FetchSession, Wanted
+from onemq.protocols.kafka.gap import gap_before
 from onemq.protocols.kafka.schemas.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -21,8 +22,8 @@ from onemq.protocols.kafka.schemas.fetch import (
 _logger = logging.getLogger(__name__)
 
 _READ_COMMITTED = 1
-_GAPS_MAX = 64
-"""Reads of one partition that bring nothing, before an empty answer."""
+_GAPS_MAX = 16
+"""Reads of one partition that bring nothing, before the client is told to go on behind them."""
 
 
 def fetch(call: Call[FetchRequest]) -> FetchResponse | None:
@@ -45,6 +46,15 @@ class _Part:
         self.size = 0
         self.next_offset = wanted.request.fetch_offset
         self.error = wanted.error
+
+    @property
+    def is_behind_gap(self) -> bool:
+        """Whether all that was read brought nothing."""
+        return self.error is None and not self.size and self.next_offset > self.wanted.request.fetch_offset
+
+    def add(self, piece: bytes | Stretch) -> None:
+        self.pieces.append(piece)
+        self.size += len(piece)
 
     @property
     def ends_it(self) -> bool:
@@ -144,8 +154,7 @@ class _Fetching:
         if not self._size or len(data) <= self._room(part):
             part.next_offset = next_offset
             if data:
-                part.pieces.append(data)
-                part.size += len(data)
+                part.add(data)
                 self._size += len(data)
         elif self._size + len(data) > self._bytes_max:
             self._is_full = True  # what others have would be read in vain as well
@@ -157,8 +166,14 @@ class _Fetching:
             self._go_on()
 
     def _finish_round(self) -> None:
+        for part in self._todo:
+            if part.is_behind_gap:
+                part.add(gap_before(part.next_offset))
+                self._size += part.size
+                self._is_full = True  # nothing is waited for: the client is to ask again
         is_over = self._call.service.now_ms >= self._until_ms
-        if is_over or self._size >= self._bytes_min or any(part.ends_it for part in self._todo):
+        enough = self._is_full or self._size >= self._bytes_min
+        if is_over or enough or any(part.ends_it for part in self._todo):
             self._answer()
         else:
             self._wait()
