@@ -66,14 +66,14 @@ class Partition:
         """Puts a batch behind the others, not synced; one that may wait reaches the file later. Returns where it went.
         Raises OSError."""
         # Paid for each topic that a turn writes to.
-        base_offset, next_offset, first_ms, max_ms = read_extent(batch)
+        base_offset, next_offset, _, max_ms = read_extent(batch)
         assert base_offset >= self.end, "a batch must come after what is there"
         size = len(batch)
         segment = self.segments[-1] if self.segments else self._begin(base_offset)
         if self._is_full(segment, size, next_offset, max_ms):
             segment = self._begin(base_offset)
         self._behind.append(segment, batch, may_wait)
-        segment.note(base_offset, next_offset, first_ms, max_ms, size)
+        segment.note(base_offset, next_offset, max_ms, size)
         self.end = next_offset
         if segment.size - segment.recent_to >= PIECE_BYTES:
             self._behind.recent.add(segment)
@@ -111,8 +111,8 @@ class Partition:
             return [self.append(batch, may_wait=False).base for batch in batches]
         assert extents[0][0] >= self.end, "a batch must come after what is there"
         self._behind.write(segment, *batches)
-        for (base_offset, next_offset, first_ms, max_ms), batch in zip(extents, batches, strict=True):
-            segment.note(base_offset, next_offset, first_ms, max_ms, len(batch))
+        for (base_offset, next_offset, _, max_ms), batch in zip(extents, batches, strict=True):
+            segment.note(base_offset, next_offset, max_ms, len(batch))
         self.end = segment.end
         if segment.size - segment.recent_to >= PIECE_BYTES:
             self._behind.recent.add(segment)

@@ -227,9 +227,7 @@ class Recovery:
             header = self._write_again(partition, segment, row, data)
         if header is not None:
             self._registry.behind.unsynced.setdefault(segment, segment.written)
-            segment.note(
-                header.base_offset, header.next_offset, header.base_timestamp_ms, header.max_timestamp_ms, header.size
-            )
+            segment.note(header.base_offset, header.next_offset, header.max_timestamp_ms, header.size)
             partition.end = header.next_offset
         elif segment.end == segment.base:  # made for this batch: the next one may start elsewhere
             partition.segments.remove(segment)

@@ -167,13 +167,14 @@ class Segment:
             self._index = load_index(self, self._files.disk, self._interval_bytes)
         return self._index
 
-    def note(self, base_offset: int, next_offset: int, first_ms: int, max_ms: int, size: int) -> None:
-        """Takes a batch into account that is in the file, or waits, at `size`."""
+    def note(self, base_offset: int, next_offset: int, max_ms: int, size: int) -> None:
+        """Takes a batch into account that is in the file, or waits, at `size`. The segment counts as old as its first
+        batch's latest message, as in Kafka: a batch of old and new ones must not make a segment for every batch."""
         position, index = self.size, self._index if self._index is not None else self.index
         if position >= index.next_position:
             index.add(base_offset - self.base, position, self.max_timestamp_ms)
         if not position:
-            self.first_timestamp_ms = first_ms
+            self.first_timestamp_ms = max_ms
         if max_ms > self.max_timestamp_ms:
             self.max_timestamp_ms = max_ms
         self.size = position + size

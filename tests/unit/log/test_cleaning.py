@@ -32,7 +32,8 @@ def filled(disk: SimDisk, count: int = 10, path: str = PATH) -> Segment:
     for number in range(count):
         batch = sealed(2 * number, [b"%d" % (2 * number), b"%d" % (2 * number + 1)], 1000 + number)
         segment.file.append([batch])
-        segment.note(*read_extent(batch), len(batch))
+        base_offset, next_offset, _, max_ms = read_extent(batch)
+        segment.note(base_offset, next_offset, max_ms, len(batch))
     return segment
 
 

@@ -7,11 +7,12 @@ import pytest
 
 from onemq.errors import OffsetOutOfRange
 from onemq.log.batch import walk
+from onemq.log.batch_builder import BatchBuilder
 from onemq.log.behind import WriteBehind
 from onemq.log.disk import Buffer
 from onemq.log.openfiles import OpenFiles
 from onemq.log.partition import RELATIVE_OFFSET_MAX, Partition
-from onemq.log.records import decode
+from onemq.log.records import NO_HEADERS, decode
 from tests.sim.disk import SimDisk, SimFile
 from tests.unit.log.helpers import sealed
 
@@ -72,6 +73,17 @@ def test_an_old_segment_is_followed_by_a_new_one(partition: Partition) -> None:
     for timestamp_ms in (1000, 1100, 1101, 1150, 1300):
         append(partition, b"x", timestamp_ms=timestamp_ms)
     assert bases(partition) == [0, 2, 4]
+
+
+def test_batches_of_old_and_new_messages_share_a_segment(partition: Partition) -> None:
+    """What counts is the latest of its first batch; else each batch would have a file of its own."""
+    partition.segment_ms = 100
+    for number in range(4):
+        builder = BatchBuilder(2 * number, 1000 + number)
+        builder.add(1000 + number, None, b"old", NO_HEADERS)
+        builder.add(1500 + number, None, b"new", NO_HEADERS)
+        partition.append(builder.seal(), may_wait=False)
+    assert bases(partition) == [0]
 
 
 def test_a_segment_never_covers_more_offsets_than_its_index_can_hold(partition: Partition) -> None:

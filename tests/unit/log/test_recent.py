@@ -24,7 +24,7 @@ def segments(files: OpenFiles, *names: str) -> list[Segment]:
 
 def append(segment: Segment, size: int) -> None:
     segment.write(bytes(size))
-    segment.note(segment.end, segment.end + 1, 0, 0, size)
+    segment.note(segment.end, segment.end + 1, 0, size)
 
 
 def test_the_disk_begins_with_what_is_not_fresh_and_the_cache_drops_what_is_oldest(

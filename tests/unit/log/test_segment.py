@@ -39,7 +39,8 @@ def reopened(disk: Disk, segment: Segment) -> Segment:
 
 def add(segment: Segment, batch: bytes) -> None:
     segment.file.append([batch])
-    segment.note(*read_extent(batch), len(batch))
+    base_offset, next_offset, _, max_ms = read_extent(batch)
+    segment.note(base_offset, next_offset, max_ms, len(batch))
 
 
 def filled(disk: Disk, count: int = 40, records: int = 3) -> Segment:
