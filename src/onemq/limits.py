@@ -60,6 +60,9 @@ KAFKA_REQUEST_BYTES_MAX = 8 * MIB
 KAFKA_AHEAD_MS_MAX = 3600 * 1000
 """How far the times of a producer's messages may be ahead of the broker's clock, as Kafka's own
 `message.timestamp.after.max.ms`."""
+KAFKA_LIST_ELEMENTS_MAX = 100_000
+"""Topics, partitions, names and the like in one list of a request: each takes a hundred bytes here, and may have come
+as three."""
 KAFKA_FETCH_SESSIONS_MAX = 1_000
 """Fetch sessions that are remembered; clients beyond them tell each time what they want."""
 KAFKA_FETCH_SESSION_PARTITIONS_MAX = 100_000

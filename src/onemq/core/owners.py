@@ -16,7 +16,7 @@ from onemq.core.deadlines import Deadlines
 from onemq.core.entries import OWNER, OWNER_BEGIN, OWNER_END, OWNER_OFFSETS
 from onemq.core.groups import Groups
 from onemq.core.halves import Halves
-from onemq.core.marking import Place, commit
+from onemq.core.marking import Place, commit, forget
 from onemq.core.owner import Owner
 from onemq.core.producers import Producer, Producers
 from onemq.core.sending import Sending
@@ -190,10 +190,17 @@ class Owners:
         """Groups are where they will be, except on topics that are gone."""
         for group, topic_id, places in owner.pending():
             topic = self._topics.by_id(topic_id)
-            if topic is not None:
-                is_new = commit(self._groups, topic, group, places, topic.config.default_group)
-                if is_new:
-                    self.on_new_group(topic)
+            if topic is not None and self._move(topic, group, places):
+                self.on_new_group(topic)
+
+    def _move(self, topic: Topic, name: str, places: Mapping[int, Place]) -> bool:
+        """A negative offset takes the group's place away. Returns whether the group is new."""
+        kept = {number: place for number, place in places.items() if place.offset >= 0}
+        is_new = bool(kept) and commit(self._groups, topic, name, kept, topic.config.default_group)
+        group = topic.groups.get(name)
+        if group is not None and len(kept) < len(places):
+            forget(self._groups, group, places.keys() - kept.keys())
+        return is_new
 
     def _valid(self, name: str, identity: Identity) -> Owner:
         owner = self.get(name)

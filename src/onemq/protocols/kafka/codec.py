@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from onemq.limits import KAFKA_LIST_ELEMENTS_MAX
 from onemq.log.stretch import Stretch
 from onemq.protocols.kafka import primitives
 from onemq.protocols.kafka.fields import Field, Kind, fields_in
@@ -144,6 +145,8 @@ class _ReaderSource(_Source):
             self._line("else:", depth)
             self._line(f"{target}, at = read_numbers(data, at, count, {letter!r}, {calcsize(letter)})", depth + 1)
             return
+        self._line(f"elif count > {KAFKA_LIST_ELEMENTS_MAX}:", depth)
+        self._line(f"raise Malformed('a list has {KAFKA_LIST_ELEMENTS_MAX:,} elements at most')", depth + 1)
         self._line("else:", depth)
         self._line(f"{target} = []", depth + 1)
         self._line("for _ in range(count):", depth + 1)

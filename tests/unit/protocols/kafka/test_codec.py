@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from onemq.errors import ProtocolError
+from onemq.limits import KAFKA_LIST_ELEMENTS_MAX
 from onemq.protocols.kafka.codec import decode
 from onemq.protocols.kafka.fields import fields_in
 from onemq.protocols.kafka.schema import Message, Struct
@@ -110,3 +111,11 @@ def assert_elements_take_room(structure: type[Struct], version: int) -> None:
         if isinstance(field.kind, type) and issubclass(field.kind, Struct):
             assert fields_in(field.kind, version) or not field.is_list, f"{structure.__name__}.{field.name} {version}"
             assert_elements_take_room(field.kind, version)
+
+
+def test_a_list_has_no_more_elements_than_it_may() -> None:
+    """Three bytes on the way are a hundred in memory."""
+    topics = [MetadataRequestTopic(name="t")] * KAFKA_LIST_ELEMENTS_MAX
+    decode(MetadataRequest, 9, packed(MetadataRequest(topics=topics), 9))
+    with pytest.raises(ProtocolError, match="100,000 elements at most"):
+        decode(MetadataRequest, 9, packed(MetadataRequest(topics=[*topics, topics[0]]), 9))

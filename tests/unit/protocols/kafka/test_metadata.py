@@ -110,3 +110,10 @@ def test_no_id_begins_with_a_dash() -> None:
         topic = service.core.topics.create("a")
         assert not service.cluster_id.startswith("-")
         assert not urlsafe_b64encode(service.topics.id_of(topic)).startswith(b"-")
+
+
+def test_a_topic_that_is_named_many_times_is_told_once() -> None:
+    client = Client()
+    client.core.topics.create("many", 1_000)
+    (topic,) = client.ask(MetadataRequest(topics=wanted(*["many"] * 50_000))).topics
+    assert len(topic.partitions) == 1_000

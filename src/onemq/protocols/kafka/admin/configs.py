@@ -42,7 +42,8 @@ _MALFORMED = (
 
 def describe_configs(call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse:
     """Each resource for itself."""
-    return DescribeConfigsResponse(results=[_describe(call, each) for each in call.request.resources])
+    once = {(each.resource_type, each.resource_name): each for each in call.request.resources}
+    return DescribeConfigsResponse(results=[_describe(call, each) for each in once.values()])
 
 
 def _describe(call: Call[DescribeConfigsRequest], asked: DescribeConfigsResource) -> DescribeConfigsResult:

@@ -41,7 +41,11 @@ _NO_ID = "This server does not host this topic ID."
 def create_topics(call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
     """Each topic for itself: some may be made while others are refused."""
     names = Counter(topic.name for topic in call.request.topics)
-    results = [_create(call, topic) for topic in call.request.topics if names[topic.name] == 1]
+    results, room = [], PARTITIONS_MAX
+    for topic in call.request.topics:
+        if names[topic.name] == 1:
+            results.append(_create(call, topic, room))
+            room -= max(results[-1].num_partitions, 0)
     results += [
         CreatableTopicResult(name=name, error_code=ErrorCode.INVALID_REQUEST, error_message=_DUPLICATE)
         for name, times in names.items()
@@ -50,11 +54,12 @@ def create_topics(call: Call[CreateTopicsRequest]) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=results)
 
 
-def _create(call: Call[CreateTopicsRequest], wanted: CreatableTopic) -> CreatableTopicResult:
+def _create(call: Call[CreateTopicsRequest], wanted: CreatableTopic, room: int) -> CreatableTopicResult:
+    """`room`: how many partitions the request may still make."""
     service = call.service
     try:
         service.core.check_writable()
-        partitions, config = _checked(call, wanted)
+        partitions, config = _checked(call, wanted, room)
         id = NO_UUID
         if not call.request.validate_only:
             id = service.topics.id_of(service.core.topics.create(wanted.name, partitions, config))
@@ -75,7 +80,7 @@ def _create(call: Call[CreateTopicsRequest], wanted: CreatableTopic) -> Creatabl
     )
 
 
-def _checked(call: Call[CreateTopicsRequest], wanted: CreatableTopic) -> tuple[int, TopicConfig]:
+def _checked(call: Call[CreateTopicsRequest], wanted: CreatableTopic, room: int) -> tuple[int, TopicConfig]:
     """The number of partitions and the settings. Raises `Refused` in Kafka's order and words."""
     topics = call.service.topics
     if topics.find(wanted.name) is not None:
@@ -83,7 +88,7 @@ def _checked(call: Call[CreateTopicsRequest], wanted: CreatableTopic) -> tuple[i
     check_kafka_name(wanted.name)
     topics.check_name(wanted.name)
     partitions = partition_count(wanted, topics.partitions)
-    if partitions > PARTITIONS_MAX:
+    if partitions > room:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     settings = {}
     for each in wanted.configs:

@@ -396,6 +396,12 @@ class ClassicGroup:
         if self.state is State.PREPARING:
             self._complete_if_all_joined()
 
+    def break_promises(self) -> None:
+        """The group is gone: nobody can join it any more."""
+        for alarm in self.promised.values():
+            alarm.cancel()
+        self.promised.clear()
+
     def _check_generation(self, generation: int) -> None:
         if generation != self.generation:
             raise Refused(ErrorCode.ILLEGAL_GENERATION)

@@ -9,18 +9,17 @@ from onemq.limits import (
     KAFKA_GROUP_DELAY_MS,
     KAFKA_GROUP_IDLE_MS,
     KAFKA_GROUPS_MAX,
-    KAFKA_MEMBER_BYTES_MAX,
     KAFKA_SESSION_MS_MAX,
     KAFKA_SESSION_MS_MIN,
 )
 from onemq.message import check_name
 from onemq.protocols.kafka.errors import ErrorCode, Refused
-from onemq.protocols.kafka.groups.alarms import Alarms
+from onemq.protocols.kafka.groups.alarms import Alarm, Alarms
 from onemq.protocols.kafka.groups.catalog import Catalog
 from onemq.protocols.kafka.groups.classic import ClassicGroup
 from onemq.protocols.kafka.groups.consumer import ConsumerGroup
 from onemq.protocols.kafka.groups.consumer_member import JOINS
-from onemq.protocols.kafka.groups.member import Join, SyncAnswer
+from onemq.protocols.kafka.groups.member import Join, SyncAnswer, check_size
 from onemq.protocols.kafka.schemas.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -53,6 +52,8 @@ class Coordinator:
         self._catalog = catalog
         self._new_id = new_id
         self._delay_ms = delay_ms
+        self._watches: dict[str, Alarm] = {}
+        """When groups that became empty are looked at again."""
 
     # Classic groups
 
@@ -113,6 +114,11 @@ class Coordinator:
         self._watch(group)
         return group
 
+    def check_is_not_shared(self, group_id: str) -> None:
+        """Raises `Refused` where share consumers are in the group: its places are theirs."""
+        if self.is_shared(group_id):
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id!r} is a share group")
+
     # What both have
 
     def check_commit(
@@ -127,6 +133,7 @@ class Coordinator:
         """Whether somebody may tell how far the group is."""
         group = self.groups.get(group_id)
         try:
+            self.check_is_not_shared(group_id)
             if group is not None:
                 group.check_commit(member_id, instance_id, generation, transactional)
                 if isinstance(group, ConsumerGroup) and group.members and not transactional and version < EPOCHS_SINCE:
@@ -161,7 +168,7 @@ class Coordinator:
 
     def forget(self, group_id: str) -> bool:
         """A group without members is gone. Returns whether it was there."""
-        return not self.is_busy(group_id) and self.groups.pop(group_id, None) is not None
+        return not self.is_busy(group_id) and self._remove(group_id)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         _check_id(group_id)
@@ -175,8 +182,8 @@ class Coordinator:
         _check_id(request.group_id)
         if not KAFKA_SESSION_MS_MIN <= request.session_timeout_ms <= KAFKA_SESSION_MS_MAX:
             raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT)
-        if sum(len(each.name) + len(each.metadata) for each in request.protocols) > KAFKA_MEMBER_BYTES_MAX:
-            raise Refused(ErrorCode.INVALID_REQUEST)
+        words = [word for each in request.protocols for word in (each.name, each.metadata)]
+        check_size(join.client_id, request.group_instance_id, request.protocol_type, *words)
         found = self.groups.get(request.group_id)
         is_classic = isinstance(found, ClassicGroup)
         if self.is_shared(request.group_id) or (found is not None and not is_classic and not found.is_idle):
@@ -198,10 +205,10 @@ class Coordinator:
     # Groups that nobody needs
 
     def _make_room(self, name: str) -> None:
-        self.groups.pop(name, None)
+        self._remove(name)
         if len(self.groups) >= KAFKA_GROUPS_MAX:
             for each in [group.name for group in self.groups.values() if group.is_idle]:
-                del self.groups[each]
+                self._remove(each)
         if len(self.groups) >= KAFKA_GROUPS_MAX:
             raise Refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -210,15 +217,26 @@ class Coordinator:
         if not group.members:
             self._watch(group)
 
+    def _remove(self, name: str) -> bool:
+        """A group is gone, with everything that would have kept it. Returns whether it was there."""
+        watch, group = self._watches.pop(name, None), self.groups.pop(name, None)
+        if watch is not None:
+            watch.cancel()
+        if isinstance(group, ClassicGroup):
+            group.break_promises()
+        return group is not None
+
     def _watch(self, group: LiveGroup) -> None:
         due_ms = self._alarms.now_ms + KAFKA_GROUP_IDLE_MS
-        self._alarms.add(due_ms, partial(self._idle_due, group, group.generation))
+        if group.name in self._watches:
+            self._watches[group.name].cancel()
+        self._watches[group.name] = self._alarms.add(due_ms, partial(self._idle_due, group, group.generation))
 
     def _idle_due(self, group: LiveGroup, generation: int) -> None:
         if self.groups.get(group.name) is not group or group.members or group.generation != generation:
             return
         if group.is_idle:
-            del self.groups[group.name]
+            self._remove(group.name)
         else:
             self._watch(group)
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
-from onemq.protocols.kafka.errors import ErrorCode
+from onemq.limits import KAFKA_MEMBER_BYTES_MAX
+from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.groups.alarms import Alarm
 from onemq.protocols.kafka.schemas.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from onemq.protocols.kafka.schemas.sync_group import SyncGroupResponse
 
+_WORD_BYTES = 50
+"""What the shortest word takes in memory."""
 SyncAnswer = Callable[[SyncGroupResponse], None]
 
 
@@ -45,6 +48,12 @@ class Join:
 def refusal(code: ErrorCode, member_id: str, version: int) -> JoinGroupResponse:
     name = None if version >= 7 else ""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=name)
+
+
+def check_size(*words: str | bytes | None) -> None:
+    """Raises `Refused` if what a member says of itself, which is kept, is too much."""
+    if sum(_WORD_BYTES + len(word) for word in words if word is not None) > KAFKA_MEMBER_BYTES_MAX:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"a member can say {KAFKA_MEMBER_BYTES_MAX} bytes of itself")
 
 
 class Member:

@@ -34,7 +34,7 @@ def consumer_group_heartbeat(call: Call[ConsumerGroupHeartbeatRequest]) -> Consu
 def consumer_group_describe(call: Call[ConsumerGroupDescribeRequest]) -> ConsumerGroupDescribeResponse:
     operations = GROUP_OPERATIONS if call.request.include_authorized_operations else INT32_MIN
     return ConsumerGroupDescribeResponse(
-        groups=[_described(call, each, operations) for each in call.request.group_ids]
+        groups=[_described(call, each, operations) for each in dict.fromkeys(call.request.group_ids)]
     )
 
 

@@ -4,6 +4,7 @@ A group is shown if it has members here, or had some until recently, or if it ha
 protocol made it.
 """
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from onemq.core.group import Group
@@ -60,29 +61,29 @@ def _all(service: "KafkaService") -> list[ListedGroup]:
         for name, group in topic.groups.items():
             if name not in listed:
                 listed[name] = ListedGroup(name, "", State.EMPTY, CLASSIC)
-            if _is_in_use(group) and name not in service.groups.groups:
+            if is_in_use(group) and name not in service.groups.groups:
                 listed[name].group_state = State.STABLE
     return list(listed.values())
 
 
-def _is_in_use(group: Group) -> bool:
+def is_in_use(group: Group) -> bool:
     """Whether members of other protocols are there now."""
     return bool(group.waiting) or any(each.leased or each.in_flight for each in group.members.values())
 
 
 def describe_groups(call: Call[DescribeGroupsRequest]) -> DescribeGroupsResponse:
-    groups = [_described(call, name) for name in call.request.groups]
+    places = groups_named(call.service, call.request.groups)
+    groups = [_described(call, name, some) for name, some in places.items()]
     if call.request.include_authorized_operations:
         for each in groups:
             each.authorized_operations = GROUP_OPERATIONS if not each.error_code else INT32_MIN
     return DescribeGroupsResponse(groups=groups)
 
 
-def _described(call: Call[DescribeGroupsRequest], name: str) -> DescribedGroup:
+def _described(call: Call[DescribeGroupsRequest], name: str, groups: list[Group]) -> DescribedGroup:
     live = call.service.groups.groups.get(name)
     if isinstance(live, ClassicGroup):
         return _described_live(live)
-    groups = groups_of(call.service, name)
     if groups and live is None:
         members = [DescribedGroupMember(each) for each in sorted({each for group in groups for each in _users(group)})]
         return DescribedGroup(group_id=name, group_state=State.STABLE if members else State.EMPTY, members=members)
@@ -118,13 +119,13 @@ def _described_live(group: ClassicGroup) -> DescribedGroup:
 
 
 def delete_groups(call: Call[DeleteGroupsRequest]) -> DeleteGroupsResponse:
-    return DeleteGroupsResponse(results=[_delete(call.service, name) for name in call.request.groups_names])
+    places = groups_named(call.service, call.request.groups_names)
+    return DeleteGroupsResponse(results=[_delete(call.service, name, some) for name, some in places.items()])
 
 
-def _delete(service: "KafkaService", name: str) -> DeletableGroupResult:
-    groups = groups_of(service, name)
+def _delete(service: "KafkaService", name: str, groups: list[Group]) -> DeletableGroupResult:
     busy = service.groups.is_busy(name) or service.sharing.has_members(name)
-    if busy or any(_is_in_use(each) for each in groups):
+    if busy or any(is_in_use(each) for each in groups):
         return DeletableGroupResult(name, ErrorCode.NON_EMPTY_GROUP, f"the group {name!r} has members")
     known = service.groups.forget(name) or service.sharing.settings.is_known(name)
     if not known and not groups:
@@ -139,6 +140,10 @@ def _delete(service: "KafkaService", name: str) -> DeletableGroupResult:
     return DeletableGroupResult(name)
 
 
-def groups_of(service: "KafkaService", name: str) -> list[Group]:
-    """The places of a group, in all topics that it has one in."""
-    return [topic.groups[name] for topic in service.topics.all() if name in topic.groups]
+def groups_named(service: "KafkaService", names: Iterable[str]) -> dict[str, list[Group]]:
+    """Each group's places, in all topics that it has one in; none for those that have none. Each name counts once."""
+    found: dict[str, list[Group]] = {name: [] for name in names}
+    for topic in service.topics.all():
+        for name in found.keys() & topic.groups.keys():
+            found[name].append(topic.groups[name])
+    return found

@@ -35,7 +35,8 @@ def _topics(call: Call[MetadataRequest]) -> list[MetadataResponseTopic]:
     topics = call.request.topics
     if topics is None or (not topics and call.version == 0):
         return [_describe(call, topic) for topic in call.service.topics.all()]
-    return [_asked_for(call, wanted) for wanted in topics]
+    once = {(each.name, each.topic_id): each for each in topics}
+    return [_asked_for(call, wanted) for wanted in once.values()]
 
 
 def _asked_for(call: Call[MetadataRequest], wanted: MetadataRequestTopic) -> MetadataResponseTopic:

@@ -15,6 +15,7 @@ from onemq.limits import KAFKA_REMARK_BYTES_MAX
 from onemq.message import check_name
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused, code_of
+from onemq.protocols.kafka.handlers.groups import is_in_use
 from onemq.protocols.kafka.schemas.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -218,6 +219,7 @@ def _places(
 
 def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
     request, service = call.request, call.service
+    service.groups.check_is_not_shared(request.group_id)
     live = service.groups.groups.get(request.group_id)
     if live is None and not any(request.group_id in topic.groups for topic in service.topics.all()):
         return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
@@ -229,7 +231,10 @@ def offset_delete(call: Call[OffsetDeleteRequest]) -> OffsetDeleteResponse:
 def _delete_topic(call: Call[OffsetDeleteRequest], wanted: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
     service, group_id = call.service, call.request.group_id
     topic, live = service.topics.find(wanted.name), service.groups.groups.get(group_id)
-    subscribed = live is not None and live.is_subscribed(wanted.name)
+    group = None if topic is None else topic.groups.get(group_id)
+    subscribed = group is not None and is_in_use(group)
+    if live is not None:
+        subscribed = live.is_subscribed(wanted.name)
     rows: list[OffsetDeleteResponsePartition] = []
     numbers: list[int] = []
     for each in wanted.partitions:

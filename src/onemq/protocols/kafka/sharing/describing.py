@@ -51,7 +51,8 @@ _NOTHING_YET = -1
 def share_group_describe(call: Call[ShareGroupDescribeRequest]) -> ShareGroupDescribeResponse:
     request = call.request
     operations = GROUP_OPERATIONS if request.include_authorized_operations else INT32_MIN
-    return ShareGroupDescribeResponse(groups=[_described(call.service, id, operations) for id in request.group_ids])
+    ids = dict.fromkeys(request.group_ids)
+    return ShareGroupDescribeResponse(groups=[_described(call.service, id, operations) for id in ids])
 
 
 def _described(service: "KafkaService", id: str, operations: int) -> DescribedGroup:

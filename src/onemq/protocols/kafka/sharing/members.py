@@ -15,6 +15,7 @@ from onemq.core.topics import Topic
 from onemq.core.waiting import Wait
 from onemq.limits import SHARE_MEMBERS_MAX
 from onemq.protocols.kafka.errors import ErrorCode, Refused
+from onemq.protocols.kafka.groups.member import check_size
 from onemq.protocols.kafka.sharing.places import find_topic, group_to_use
 from onemq.protocols.kafka.sharing.settings import HEARTBEAT, SESSION, ShareSettings
 
@@ -99,6 +100,7 @@ class ShareMembers:
         """Takes a heartbeat. Raises `Refused`."""
         if not beat.group or not beat.member:
             raise Refused(ErrorCode.INVALID_REQUEST, "a heartbeat needs the ids of the group and of the member")
+        check_size(beat.member, beat.rack, *(beat.topics or ()))
         if beat.epoch == LEAVE:
             self._remove(*self._member(beat))  # its session ends by itself: its last acknowledgements may come later
             return Answer(LEAVE, self._settings.milliseconds(beat.group, HEARTBEAT))

@@ -1,6 +1,7 @@
 """CreateTopics, DeleteTopics, CreatePartitions over a session."""
 
 from onemq.errors import ReadOnly
+from onemq.limits import PARTITIONS_MAX
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.schemas.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from onemq.protocols.kafka.schemas.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -86,3 +87,10 @@ def test_nothing_changes_while_nothing_can_be_written() -> None:
     ):
         assert set(codes(client.ask(request)).values()) == {ErrorCode.KAFKA_STORAGE_ERROR}
     assert len(client.core.topics.get("orders").partitions) == 1
+
+
+def test_a_request_makes_no_more_partitions_than_a_topic_may_have() -> None:
+    """Else many topics of many partitions would be made before anybody else gets a turn."""
+    asked = [wanted("a", PARTITIONS_MAX - 1), wanted("b", 2), wanted("c", 1)]
+    told = codes(Client().ask(CreateTopicsRequest(asked)))
+    assert told == {"a": 0, "b": ErrorCode.POLICY_VIOLATION, "c": 0}

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from onemq.limits import KAFKA_GROUP_DELAY_MS, KAFKA_GROUP_IDLE_MS, KAFKA_GROUP_MEMBERS_MAX
+from onemq.limits import KAFKA_GROUP_DELAY_MS, KAFKA_GROUP_IDLE_MS, KAFKA_GROUP_MEMBERS_MAX, KAFKA_MEMBER_BYTES_MAX
 from onemq.protocols.kafka.errors import ErrorCode
 from onemq.protocols.kafka.groups.alarms import Alarms
 from onemq.protocols.kafka.groups.classic import ClassicGroup, State
@@ -404,6 +404,28 @@ def test_leaving_with_an_id_that_was_only_promised_is_fine(world: World) -> None
     one.join()
     assert one.leave() is ErrorCode.NONE
     assert one.join() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_nothing_is_kept_of_a_group_that_is_deleted(world: World) -> None:
+    before = len(world.alarms)
+    for _ in range(100):
+        one = Client(world, "one", version=4)
+        assert one.join() is ErrorCode.MEMBER_ID_REQUIRED
+        assert world.coordinator.forget("g")
+    assert len(world.alarms) - before < 100  # those that are over go some at a time
+    assert one.join() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_says_no_more_of_itself_than_it_may(world: World) -> None:
+    """Many empty names are much, too."""
+    one = Client(world, "one")
+    one.protocols = {"range": bytes(KAFKA_MEMBER_BYTES_MAX)}
+    assert one.join() is ErrorCode.INVALID_REQUEST
+    one.protocols = {}
+    protocols = [JoinGroupRequestProtocol("", b"")] * 30_000
+    assert one.join(protocols=protocols) is ErrorCode.INVALID_REQUEST
+    assert Client(world, "two", instance="i" * KAFKA_MEMBER_BYTES_MAX).join() is ErrorCode.INVALID_REQUEST
+    assert not world.coordinator.groups
 
 
 # Static members

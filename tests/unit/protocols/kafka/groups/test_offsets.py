@@ -25,6 +25,10 @@ from onemq.protocols.kafka.schemas.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
+from onemq.protocols.kafka.schemas.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from tests.unit.protocols.kafka.groups.talk import House, Talk
 
 COMMIT_VERSIONS = OffsetCommitRequest.versions
@@ -207,3 +211,40 @@ def test_deleted_offsets_are_gone(house: House, talk: Talk) -> None:
     assert delete(talk, 0, topic="missing") == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert delete(talk, 1) == [ErrorCode.NONE]
     assert delete(talk, 1) is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_share_consumers_keep_their_places(house: House, talk: Talk) -> None:
+    """Neither may others move them, nor take them away."""
+    talk.ask(ShareGroupHeartbeatRequest("g", "m", 0, None, ["t"]), ShareGroupHeartbeatResponse, 1)
+    assert commit(house, talk, {0: 3}) == [ErrorCode.GROUP_ID_NOT_FOUND]
+    wanted = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]
+    answer = talk.ask(OffsetDeleteRequest("g", wanted), OffsetDeleteResponse, 0)
+    assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    house.pass_ms(60_000, 1000)  # its member is gone
+    assert commit(house, talk, {0: 3}) == [ErrorCode.NONE]
+
+
+def test_offsets_are_not_deleted_while_other_protocols_read(house: House, talk: Talk) -> None:
+    commit(house, talk, {0: 3})
+    with house.turn() as core:
+        group = core.topics.get("t").groups["g"]
+        core.groups.join(group, "worker", leased=True)
+    wanted = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]
+    answer = talk.ask(OffsetDeleteRequest("g", wanted), OffsetDeleteResponse, 0)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    assert fetch(house, talk, [0]) == {0: (3, "", ErrorCode.NONE)}
+
+
+def test_a_transaction_may_take_an_offset_away(house: House, talk: Talk) -> None:
+    commit(house, talk, {0: 3, 1: 0})
+    with house.turn() as core:
+        topic = core.topics.get("t")
+        producer = core.owners.open("owner", 60_000)
+        identity = producer.id, producer.epoch
+        core.owners.begin("owner", identity, groups=["g"])
+        core.owners.commit_offsets("owner", identity, "g", topic, {0: Place(-1), 2: Place(0)})
+    assert fetch(house, talk, [0])[0][0] == 3
+    with house.turn() as core:
+        core.owners.end("owner", identity, True)
+    places = fetch(house, talk, [0, 1, 2])
+    assert [places[number][0] for number in range(3)] == [-1, 0, 0]
