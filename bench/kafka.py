@@ -22,7 +22,7 @@ from tests.apache_kafka import missing
 
 RUNS = 5
 """At least."""
-RUNS_MAX = 9
+RUNS_MAX = 15
 FETCHES = 3
 """Of what one run has produced. They take less time than producing it, and scatter as much."""
 NEAR = 0.05

@@ -170,6 +170,8 @@ PRODUCER_EPOCH_MAX = 32_766
 gets a new id."""
 PRODUCERS_MAX = 200_000
 """Idempotent producers that are known; a further one takes the place of those that sent nothing for longest."""
+PRODUCER_PLACES_MAX = 1_000_000
+"""Partitions in which batches of producers are remembered, of all together; beyond them it is the same."""
 PRODUCER_IDLE_MS_MAX = 7 * 24 * 3600 * 1000
 """A producer that sent nothing for so long is forgotten."""
 
@@ -217,7 +219,8 @@ COMMIT_UNITS_MAX = 10_000
 COMMIT_UNIT_MS = 30 * 24 * 3600 * 1000
 """How long it is remembered after the last commit of the unit."""
 OWNERS_MAX = 100_000
-"""Transactional producers that are known; each is forgotten after PRODUCER_IDLE_MS_MAX."""
+"""Transactional producers that are known; each is forgotten after PRODUCER_IDLE_MS_MAX, or, when there are so many,
+if it did nothing for longest and has no transaction open."""
 OWNER_TIMEOUT_MS_MAX = 15 * 60 * 1000
 """The longest time that a transactional producer may ask for; then its transaction is rolled back."""
 OWNER_PLACES_MAX = 100_000

@@ -95,7 +95,9 @@ class Owners:
         owner = self._by_name.get(name)
         if owner is None:
             if len(self._by_name) >= OWNERS_MAX:
-                raise TransactionTooLarge(f"there are {OWNERS_MAX} transactional producers, no more can open")
+                self._producers.forget_oldest(owned=True)
+            if len(self._by_name) >= OWNERS_MAX:
+                raise TransactionTooLarge(f"{OWNERS_MAX} transactional producers have transactions, no more can open")
         else:
             self._check_still(owner)
             if former is not None:

@@ -16,7 +16,13 @@ from onemq.core.stage import Stage
 from onemq.core.topics import Topic, Topics
 from onemq.core.transaction import OWNED
 from onemq.errors import Fenced, NotFound, OutOfOrderSequence
-from onemq.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCER_EPOCH_MAX, PRODUCER_IDLE_MS_MAX, PRODUCERS_MAX
+from onemq.limits import (
+    PRODUCER_BATCHES_REMEMBERED,
+    PRODUCER_EPOCH_MAX,
+    PRODUCER_IDLE_MS_MAX,
+    PRODUCER_PLACES_MAX,
+    PRODUCERS_MAX,
+)
 from onemq.message import check_name
 
 _SEQUENCE_MASK = (1 << 31) - 1
@@ -62,6 +68,7 @@ class Producers:
         self._by_id: dict[int, Producer] = {}
         self._by_name: dict[str, Producer] = {}
         self._next_id = 1
+        self._places = 0  # partitions in which batches are remembered, of all producers
         self.is_busy: Callable[[Producer], bool] = lambda producer: False
         """Says of a producer whether it must not be forgotten now."""
         self.on_forget: Callable[[str], None] = lambda owner: None
@@ -88,9 +95,8 @@ class Producers:
         self._stage.check()
         known = self._by_name.get(name) if name is not None else None
         fits = known is not None and known.epoch < PRODUCER_EPOCH_MAX
-        if known is None and len(self._by_id) >= PRODUCERS_MAX:
-            oldest = sorted(self._by_id.values(), key=lambda each: each.seen_ms)
-            self._forget(oldest[: max(PRODUCERS_MAX // 10, 1)])
+        if known is None and (len(self._by_id) >= PRODUCERS_MAX or self._places >= PRODUCER_PLACES_MAX):
+            self.forget_oldest()
         id, epoch = (known.id, known.epoch + 1) if known is not None and fits else (self._next_id, 0)
         entry = (PRODUCER, id, epoch, name, self._stage.now_ms)
         self._apply_producer(entry)
@@ -140,6 +146,12 @@ class Producers:
         """Drops producers that sent nothing for a week."""
         self._forget(each for each in self if now_ms - each.seen_ms > PRODUCER_IDLE_MS_MAX)
 
+    def forget_oldest(self, owned: bool = False) -> None:
+        """Drops the tenth that sent nothing for longest, of all or of those of owners, but none that is busy."""
+        idle = [each for each in self if (each.owner or not owned) and not self.is_busy(each)]
+        idle.sort(key=lambda each: each.seen_ms)
+        self._forget(idle[: max(len(idle) // 10, 1)])
+
     def _forget(self, producers: Iterable[Producer]) -> None:
         ids = [each.id for each in producers if not self.is_busy(each)]
         if ids:
@@ -171,6 +183,7 @@ class Producers:
             self._apply_producer((PRODUCER, id, epoch, name, seen_ms))
             for topic, partition, sent, *own in partitions:  # older snapshots have no epoch of the partition
                 self._by_id[id].sent[topic, partition] = Sequences(own[0] if own else epoch, map(tuple, sent))
+            self._places += len(partitions)
         self._next_id = next_id
 
     def _apply_producer(self, entry: Any) -> None:
@@ -183,6 +196,7 @@ class Producers:
             used_up = self._by_name.get(name)
             if used_up is not None and used_up.id != id:
                 del self._by_id[used_up.id]
+                self._places -= len(used_up.sent)
             self._by_name[name] = producer
         self._next_id = max(self._next_id, id + 1)
 
@@ -191,18 +205,23 @@ class Producers:
         producer = self._by_id[id]
         producer.seen_ms = now_ms
         known = producer.sent.get((topic, partition))
+        if known is None:
+            self._places += 1
         if known is None or known.epoch != epoch:
             known = producer.sent[topic, partition] = Sequences(epoch)
         known.sent.append((first, last, offset))
 
     def _topic_deleted(self, topic: Topic) -> None:
         for producer in self._by_id.values():
-            for partition in topic.partitions if producer.sent else ():
-                producer.sent.pop((topic.id, partition.number), None)
+            gone = [where for where in producer.sent if where[0] == topic.id]
+            for where in gone:
+                del producer.sent[where]
+            self._places -= len(gone)
 
     def _apply_forget(self, entry: Any) -> None:
         for id in entry[1]:
             producer = self._by_id.pop(id)
+            self._places -= len(producer.sent)
             if producer.name is not None:
                 del self._by_name[producer.name]
             if producer.owner:

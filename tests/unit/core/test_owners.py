@@ -480,6 +480,21 @@ def test_what_went_to_a_topic_that_is_gone_is_dropped_and_the_rest_committed(two
     assert two.all_values() == [[b"a"], []]
 
 
+def test_a_further_owner_takes_the_place_of_one_that_has_no_transaction(
+    two: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever opens under ever new names keeps all others out for a week."""
+    monkeypatch.setattr(owners, "OWNERS_MAX", 3)
+    names = ["busy", "first", "second"]
+    for name in names:
+        owner = Owning(two, name)
+        if name == "busy":
+            owner.begin(0)
+        two.pass_ms(1)
+    Owning(two, "third")
+    assert sorted(each.name for each in two.core.owners) == ["busy", "second", "third"]
+
+
 def test_limits_are_told(two: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     owner = Owning(two)
     with two.turn() as core:
@@ -489,6 +504,7 @@ def test_limits_are_told(two: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InvalidArgument):
             core.owners.open("", TIMEOUT_MS)
     monkeypatch.setattr(owners, "OWNERS_MAX", 1)
+    owner.begin(0)
     with pytest.raises(TransactionTooLarge):
         Owning(two, "another")
     owner = Owning(two)

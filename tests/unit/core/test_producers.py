@@ -20,9 +20,12 @@ def opened(broker: Broker, name: str | None = None) -> Producer:
         return core.producers.open(name)
 
 
-def produce(broker: Broker, producer: Producer, sequence: int, body: bytes = b"x", number: int = 0) -> int:
+def produce(
+    broker: Broker, producer: Producer, sequence: int, body: bytes = b"x", number: int = 0, topic: str = "t"
+) -> int:
     """Sends one message; returns its offset."""
-    ((_, offset),) = broker.send(body, number=number, producer=(producer.id, producer.epoch, sequence))
+    identity = (producer.id, producer.epoch, sequence)
+    ((_, offset),) = broker.send(body, topic=topic, number=number, producer=identity)
     return offset
 
 
@@ -267,6 +270,25 @@ def test_only_so_many_producers_are_known_and_those_stay_that_sent_last(
     local.restart()
     with local.turn() as core, pytest.raises(NotFound):
         core.producers.get(known[1].id)
+
+
+def test_only_so_many_places_of_producers_are_remembered(local: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is bounded: each producer may send to all partitions that there are."""
+    monkeypatch.setattr("onemq.core.producers.PRODUCER_PLACES_MAX", 3)
+    for name in ("a", "b", "c"):
+        local.topic(name)
+    first, second = opened(local), opened(local)
+    for name in ("a", "b"):
+        produce(local, first, 0, topic=name)
+    with local.turn() as core:
+        core.topics.delete("b")
+    local.restart()
+    local.pass_ms(1)
+    produce(local, second, 0, topic="a")
+    assert [each.id for each in local.core.producers] == [first.id, second.id]
+    produce(local, second, 0, topic="c")
+    third = opened(local)
+    assert [each.id for each in local.core.producers] == [second.id, third.id]
 
 
 def test_a_topic_that_goes_takes_its_sequences_along(local: Broker) -> None:
