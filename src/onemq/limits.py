@@ -270,7 +270,7 @@ SHARE_IN_FLIGHT_MAX = 20_000
 """Messages of a topic that a member may have acquired; it gets no more before it has acknowledged some. The last batch
 is given whole, so that there may be more."""
 SHARE_SETTLED_MAX = 1_000_000
-"""Messages of a partition that one request may acknowledge."""
+"""Messages that one request may acknowledge."""
 PROFILES_MAX = 10_000
 """Names of groups that a protocol keeps settings for."""
 PROFILE_BYTES_MAX = 4 * KIB

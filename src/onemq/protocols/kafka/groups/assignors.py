@@ -4,6 +4,7 @@
 neighbours in a row.
 """
 
+from bisect import insort
 from collections.abc import Callable, Mapping
 from heapq import heapify, heapreplace
 
@@ -46,15 +47,17 @@ def _balance(wishes: Mapping[str, frozenset[int]], shares: Shares) -> bool:
     for topic in sorted(set[int]().union(*wishes.values())):
         takers = [name for name, topics in wishes.items() if topic in topics]
         takers.sort(key=lambda name: len(shares[name]))
+        spare = {name: sorted(place for place in shares[name] if place[0] == topic) for name in takers}
         low, high = 0, len(takers) - 1
         while low < high and len(shares[takers[high]]) - len(shares[takers[low]]) > 1:
-            spare = [place for place in shares[takers[high]] if place[0] == topic]
-            if not spare:
+            giver, taker = takers[high], takers[low]
+            if not spare[giver]:
                 high -= 1
                 continue
-            place = max(spare)
-            shares[takers[high]].remove(place)
-            shares[takers[low]].add(place)
+            place = spare[giver].pop()
+            insort(spare[taker], place)
+            shares[giver].remove(place)
+            shares[taker].add(place)
             moved = True
             takers.sort(key=lambda name: len(shares[name]))
             low, high = 0, len(takers) - 1

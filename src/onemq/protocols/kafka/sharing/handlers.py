@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onemq.errors import OneMQError
+from onemq.limits import SHARE_SETTLED_MAX
 from onemq.protocols.kafka.call import Call
 from onemq.protocols.kafka.errors import ErrorCode, Refused
 from onemq.protocols.kafka.schemas.share_acknowledge import (
@@ -23,7 +24,7 @@ from onemq.protocols.kafka.sharing.members import Client, Heartbeat
 from onemq.protocols.kafka.sharing.rows import Rows
 from onemq.protocols.kafka.sharing.sessions import CLOSE, OPEN, ShareSession
 from onemq.protocols.kafka.sharing.settings import LOCK
-from onemq.protocols.kafka.sharing.settling import Settlement
+from onemq.protocols.kafka.sharing.settling import Settlement, offsets_in
 
 
 def share_group_heartbeat(call: Call[ShareGroupHeartbeatRequest]) -> ShareGroupHeartbeatResponse:
@@ -86,12 +87,14 @@ def _session(call: Call[Any]) -> ShareSession:
 def _settle(call: Call[Any], session: ShareSession, rows: Rows) -> None:
     """Carries out the acknowledgements of a request."""
     topics: Sequence[FetchTopic | AcknowledgeTopic] = call.request.topics
+    room = SHARE_SETTLED_MAX
     for topic in topics:
         for partition in topic.partitions:
             if not partition.acknowledgement_batches:
                 continue
+            batches = partition.acknowledgement_batches
             try:
-                settlement = Settlement(partition.acknowledgement_batches, call.request.is_renew_ack)
+                settlement = Settlement(batches, call.request.is_renew_ack, room)
                 found = call.service.topics.get_by_id(topic.topic_id)
                 group = found.groups.get(session.group)
                 if group is None:
@@ -101,6 +104,7 @@ def _settle(call: Call[Any], session: ShareSession, rows: Rows) -> None:
                 rows.settled((topic.topic_id, partition.partition_index), error)
             else:
                 rows.settled((topic.topic_id, partition.partition_index), None)
+            room -= offsets_in(batches)
 
 
 def _update(call: Call[ShareFetchRequest], session: ShareSession, rows: Rows) -> None:

@@ -34,17 +34,26 @@ class AcknowledgementBatch(Protocol):
     def acknowledge_types(self) -> list[int]: ...
 
 
+def offsets_in(batches: Sequence[AcknowledgementBatch]) -> int:
+    """How many offsets batches name, some perhaps more than once."""
+    return sum(max(batch.last_offset - batch.first_offset + 1, 0) for batch in batches)
+
+
 class Settlement:
     """What a member says of messages of one partition."""
 
-    def __init__(self, batches: Sequence[AcknowledgementBatch], renewing: bool) -> None:
-        """Raises INVALID_REQUEST for what makes no sense, whatever the messages are, and INVALID_RECORD_STATE if
-        something is said of a message twice."""
+    def __init__(
+        self, batches: Sequence[AcknowledgementBatch], renewing: bool, room: int = SHARE_SETTLED_MAX
+    ) -> None:
+        """Raises INVALID_REQUEST for what makes no sense, whatever the messages are, or is more than there is room for,
+        and INVALID_RECORD_STATE if something is said of a message twice."""
+        if offsets_in(batches) > room:
+            raise _invalid(f"a request settles {SHARE_SETTLED_MAX} messages at most")
         self.renewing = renewing
         """Whether the request says that there are renewals in it."""
         self.offsets: dict[int, list[int]] = {}
         """By type, ascending."""
-        end = count = 0
+        end = 0
         for batch in batches:
             if not 0 <= batch.first_offset <= batch.last_offset:
                 raise _invalid(f"there are no offsets from {batch.first_offset} to {batch.last_offset}")
@@ -52,9 +61,6 @@ class Settlement:
                 text = f"the offsets {batch.first_offset} to {batch.last_offset} are not behind those before"
                 raise Refused(ErrorCode.INVALID_RECORD_STATE, text)
             end = batch.last_offset + 1
-            count += end - batch.first_offset
-            if count > SHARE_SETTLED_MAX:
-                raise _invalid(f"a request settles {SHARE_SETTLED_MAX} messages of a partition at most")
             self._add(range(batch.first_offset, end), batch.acknowledge_types)
 
     def _add(self, offsets: range, types: list[int]) -> None:

@@ -333,3 +333,16 @@ def test_a_request_without_a_member_is_refused(service: KafkaService, name: str 
     client = Client(service)
     assert client.ask(ShareFetchRequest("g", name)).error_code == ErrorCode.INVALID_REQUEST
     assert client.ask(ShareAcknowledgeRequest(None, "m", 1)).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_request_settles_no_more_than_it_may(service: KafkaService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many partitions it names, and however often."""
+    monkeypatch.setattr("onemq.protocols.kafka.sharing.handlers.SHARE_SETTLED_MAX", 10)
+    send(service, *[b"x"] * 8)
+    send(service, *[b"y"] * 8, number=1)
+    consumer = Consumer(service)
+    consumer.heartbeat(topics=["t"])
+    consumer.fetch([0, 1])
+    answer = consumer.acknowledge({0: [(0, 7, [ACCEPT])], 1: [(0, 7, [ACCEPT])]})
+    codes = {each.partition_index: each.error_code for each in answer.responses[0].partitions}
+    assert codes == {0: ErrorCode.NONE, 1: ErrorCode.INVALID_REQUEST}
