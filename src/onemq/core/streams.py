@@ -23,7 +23,7 @@ from onemq.core.stream_groups import StreamGroups
 from onemq.core.stream_ids import NUMBER_BITS, id_text, pack_id, unpack_id
 from onemq.core.topics import Topic, TopicConfig, Topics
 from onemq.core.window import Window
-from onemq.errors import InvalidArgument, WrongType
+from onemq.errors import InvalidArgument, OneMQError, WrongType
 from onemq.log.batch import BatchHeader
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import STREAM_ID, Headers
@@ -169,7 +169,11 @@ class Streams:
             headers = ((STREAM_ID, id_text(id)), *headers)
         encoded = encode_headers(headers) if headers else NO_HEADERS
         partition.identify = None
-        self._sending.send(stream.topic, body, None, encoded, 0)
+        try:
+            self._sending.send(stream.topic, body, None, encoded, 0)
+        except OneMQError:
+            partition.identify = self._identify
+            raise
         stream.last_id = id
         if id >> NUMBER_BITS >= self._stage.now_ms and id != plain:
             partition.identify = self._identify
