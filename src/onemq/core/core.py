@@ -129,6 +129,9 @@ class Core:
         self.streams = Streams(stage, self.topics, self.stream_groups, self.reading, self.sending, self.keys)
         self.removing = Removing(stage, self.topics, self.reading, self.keys, self.streams, self.stream_groups)
         self.dead_letters.delete = self.removing.delete_at
+        self.topics.on_change.append(self.waiting.topic_came)
+        self.topics.on_name_free.append(self.waiting.topic_went)
+        self.keys.on_topic_shown = self.waiting.name_came
         parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
@@ -159,7 +162,7 @@ class Core:
         self._wrote = False
         # First, while nothing is staged: what cleaning removes must not rest on what the log does not have yet.
         due_ms: int | None = self.housekeeping.tick(now_ms)
-        if self._unsettled or self.groups.hot:
+        if self._unsettled or self.groups.hot or self.waiting.stirred:
             due_ms = now_ms
         if self.stage.refusal is None:
             if self._last_run_goes_on:
@@ -180,7 +183,9 @@ class Core:
 
     def next_due_ms(self) -> int | None:
         """When something may be due, after a turn, of which the last tick did not know; None if there is nothing."""
-        if self._wrote or self._unsettled or self.groups.hot or self.receiving.screening.later or len(self.scans):
+        if self._wrote or self._unsettled or self.groups.hot or self.waiting.stirred:
+            return self.stage.now_ms  # only a tick finds out
+        if self.receiving.screening.later or len(self.scans):
             return self.stage.now_ms  # only a tick finds out
         return _earlier(self.receiving.next_due_ms(), self.waiting.next_due_ms())
 
@@ -195,7 +200,7 @@ class Core:
 
     def _is_awaited(self) -> bool:
         """Whether somebody may wait for what this turn brought. Mostly nobody does, and that is told soon."""
-        if self._unsettled or self.groups.hot:
+        if self._unsettled or self.groups.hot or self.waiting.stirred:
             return True
         for partition in self.stage.partitions:
             topic = self.topics.by_id(partition.topic_id)
@@ -210,7 +215,7 @@ class Core:
         for _ in range(SETTLE_ROUNDS_MAX):
             grown = [each for each in (*self._unsettled, *self.stage.partitions) if ends.get(each) != each.end]
             self._unsettled = []
-            if not grown and not self.groups.hot:
+            if not (grown or self.groups.hot or self.waiting.stirred):
                 return
             for partition in grown:
                 ends[partition] = partition.end
@@ -220,7 +225,7 @@ class Core:
 
     def _settle(self, grown: list[Partition]) -> bool:
         """Returns whether anybody may have been served."""
-        waited = False
+        waited = bool(self.waiting.stirred)
         for partition in grown:
             if partition.waiting:
                 waited = True

@@ -69,10 +69,11 @@ class GroupTable:
 
     def release_all(self) -> None:
         """Answers everyone who waits with nothing."""
-        for group in self._by_id.values():
-            self._release_waiting(group)
+        for group in {**dict.fromkeys(self._by_id.values()), **self.hot}:
+            self.release(group)
 
-    def _release_waiting(self, group: Group) -> None:
+    def release(self, group: Group) -> None:
+        """Answers everyone who waits in a group with nothing."""
         waiting, group.waiting = group.waiting, OrderedDict()  # those who are told may ask again
         for request in waiting:
             request.finish()
@@ -190,13 +191,19 @@ class GroupTable:
     def _apply_delete(self, entry: Any) -> None:
         group = self._by_id.pop(entry[1])
         del group.topic.groups[group.name]
-        self.hot.pop(group, None)
+        self._gone(group)
 
     def _topic_deleted(self, topic: Topic) -> None:
         for group in topic.groups.values():
             self._by_id.pop(group.id, None)
+            self._gone(group)
+
+    def _gone(self, group: Group) -> None:
+        """Who waits is told at the end of the turn: it may ask for anything then."""
+        if group.waiting:
+            self.hot[group] = None
+        else:
             self.hot.pop(group, None)
-            self._release_waiting(group)
 
     def _wake_locked(self, topic: Topic, partition: Partition, start: int) -> None:
         """What is trimmed may be what other messages wait for."""

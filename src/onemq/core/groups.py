@@ -113,7 +113,6 @@ class Groups(GroupTable):
         """Removes a group; its position and what was in flight are forgotten."""
         self.check(group)
         self.do((GROUP_DELETE, group.id), group)
-        self._release_waiting(group)
 
     def seek(self, group: Group, number: int, offset: int) -> None:
         """Goes on at an offset of a partition; what was in flight there counts as done."""

@@ -130,12 +130,15 @@ class Receiving:
             self._groups.hot[group] = None
 
     def settle(self) -> None:
-        """Serves those who wait, in groups that may have something for them. Who asks again meanwhile comes
-        in the next round, for which the group stays hot."""
+        """Serves those who wait, in groups that may have something for them or are gone. Who asks again meanwhile
+        comes in the next round, for which the group stays hot."""
         hot, self._groups.hot = self._groups.hot, {}
         if self._stage.refusal is None:
             for group in hot:
-                self._settle_group(group)
+                if self._groups.has(group):
+                    self._settle_group(group)
+                else:
+                    self._groups.release(group)
 
     def _settle_group(self, group: Group) -> None:
         if group.waiting and group not in self._settling:

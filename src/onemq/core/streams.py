@@ -43,8 +43,6 @@ class Streams:
         self._keys = keys
         self._by_key: dict[bytes, Stream] = {}
         self._by_topic: dict[int, Stream] = {}
-        self._awaited: dict[bytes, dict[Callable[[], None], None]] = {}
-        """Who waits for a stream to come into being, by its key."""
         self._expires_at_ms = keys.expires_at_ms
         self._watched = keys.watched
         sending.on_put = self._put
@@ -72,6 +70,13 @@ class Streams:
             )
         return stream
 
+    def find(self, key: bytes) -> Stream | None:
+        """The same for those who wait for a stream: anything else is as good as nothing."""
+        try:
+            return self.get(key)
+        except (WrongType, InvalidArgument):
+            return None
+
     def of(self, topic: Topic) -> Stream:
         """The stream that a topic is, or that its first partition is; of any but internal topics."""
         return self._by_topic[topic.id]
@@ -80,18 +85,6 @@ class Streams:
         """Makes a stream for a key that is free."""
         self._topics.create(_text(key), 1, config)
         return self._by_key[key]
-
-    def await_creation(self, key: bytes, tell: Callable[[], None]) -> Callable[[], None]:
-        """Calls `tell` when the key becomes a stream. Returns what ends the waiting."""
-        self._awaited.setdefault(key, {})[tell] = None
-
-        def stop() -> None:
-            waiting = self._awaited.get(key, {})
-            waiting.pop(tell, None)
-            if not waiting:
-                self._awaited.pop(key, None)
-
-        return stop
 
     def _topic_changed(self, topic: Topic) -> None:
         if topic.internal:
@@ -106,8 +99,6 @@ class Streams:
         else:
             self._by_key.pop(stream.key, None)
         self._keys.topic_created(stream.key)
-        for tell in list(self._awaited.get(stream.key, ())):
-            tell()
 
     def _name_free(self, topic: Topic) -> None:
         if not topic.internal:

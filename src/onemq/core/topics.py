@@ -160,9 +160,6 @@ class Topics:
         self._apply_delete(entry)
         self._stage.delete(topic.id, topic.partitions)
         self._stage.entry(entry, sync=True)
-        for partition in topic.partitions:
-            for wait in list(partition.waiting):
-                wait.tell()
 
     def check_name(self, name: str) -> None:
         """Raises `InvalidArgument` for a name that no topic of a user can have."""

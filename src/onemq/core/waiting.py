@@ -1,22 +1,34 @@
-"""Waiting readers: those who read by offset and reached the end (long poll)."""
+"""Waiting readers: those who read by offset and reached the end (long poll), or whose topic is not there yet.
 
-from collections.abc import Callable
+They are told when the calls of a turn are over, never amid one: they answer their clients, who may do anything then.
+"""
+
+from collections.abc import Callable, Sequence
 
 from onemq.core.deadlines import Deadlines
 from onemq.core.partition import Partition
+from onemq.core.topics import Topic
+
+_Awaited = dict[bytes, dict["Wait", None]]
 
 
 class Wait:
-    """Someone waits for messages in any of some partitions, or for a time. Told once."""
+    """Someone waits for something in any of some partitions, for a topic, or for a time. Told once."""
 
-    __slots__ = ("_partitions", "_then", "over")
+    __slots__ = ("_awaited", "_names", "_partitions", "_then", "over")
 
-    def __init__(self, partitions: list[Partition], then: Callable[[], None]) -> None:
+    def __init__(
+        self, partitions: list[Partition], names: Sequence[bytes], awaited: _Awaited, then: Callable[[], None]
+    ) -> None:
         self._partitions = partitions
+        self._names = names
+        self._awaited = awaited
         self._then = then
         self.over = False
         for partition in partitions:
             partition.waiting[self] = None
+        for name in names:
+            awaited.setdefault(name, {})[self] = None
 
     def tell(self) -> None:
         """Something came, or the time is up."""
@@ -29,6 +41,11 @@ class Wait:
         self.over = True
         for partition in self._partitions:
             partition.waiting.pop(self, None)
+        for name in self._names:
+            waiting = self._awaited.get(name, {})
+            waiting.pop(self, None)
+            if not waiting:
+                self._awaited.pop(name, None)
 
 
 class Waiting:
@@ -36,10 +53,17 @@ class Waiting:
 
     def __init__(self) -> None:
         self._deadlines: Deadlines[Wait] = Deadlines(lambda wait: wait.over)
+        self._awaited: _Awaited = {}
+        """Who waits for a topic to come, by its name."""
+        self.stirred: list[Wait] = []
+        """Who has to look again at the end of the turn, although no message came."""
 
-    def wait(self, partitions: list[Partition], until_ms: int, then: Callable[[], None]) -> Wait:
-        """Calls `then` once: when a message comes to one of the partitions, or at a time."""
-        wait = Wait(partitions, then)
+    def wait(
+        self, partitions: list[Partition], until_ms: int, then: Callable[[], None], names: Sequence[bytes] = ()
+    ) -> Wait:
+        """Calls `then` once: when a message comes to one of the partitions or its topic goes, when a topic of one of
+        the names comes, or at a time."""
+        wait = Wait(partitions, names, self._awaited, then)
         self._deadlines.add(until_ms, wait)
         return wait
 
@@ -47,8 +71,28 @@ class Waiting:
         """When the next one's time is up."""
         return self._deadlines.next_due_ms()
 
+    def stir(self, partitions: list[Partition]) -> None:
+        """Something else than new messages: who waits for these partitions has to look again."""
+        for partition in partitions:
+            self.stirred += partition.waiting
+
+    def topic_came(self, topic: Topic) -> None:
+        """There is a topic of that name now."""
+        self.name_came(topic.name.encode())
+
+    def name_came(self, name: bytes) -> None:
+        """The same, for a name that stood for something else."""
+        self.stirred += self._awaited.get(name, ())
+
+    def topic_went(self, topic: Topic) -> None:
+        """There is no topic of that name any more."""
+        self.stir(topic.partitions)
+
     def settle(self, grown: list[Partition]) -> None:
-        """Tells those who wait for messages in partitions that have new ones."""
+        """Tells those who wait for messages in partitions that have new ones, and those who have to look again."""
+        stirred, self.stirred = self.stirred, []
+        for wait in stirred:
+            wait.tell()
         for partition in grown:
             for wait in list(partition.waiting):
                 wait.tell()

@@ -1,5 +1,7 @@
 """Waiting readers (C6): those who read by offset and reached the end."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from onemq.core.partition import Partition
@@ -17,8 +19,11 @@ class Told(list[str]):
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    def wait(self, who: str, partitions: list[Partition], wait_ms: int = MINUTE_MS) -> object:
-        return self._broker.core.waiting.wait(partitions, self._broker.now_ms + wait_ms, lambda: self.append(who))
+    def wait(
+        self, who: str, partitions: list[Partition], wait_ms: int = MINUTE_MS, names: Sequence[bytes] = ()
+    ) -> object:
+        until_ms = self._broker.now_ms + wait_ms
+        return self._broker.core.waiting.wait(partitions, until_ms, lambda: self.append(who), names)
 
 
 def test_a_reader_is_told_in_the_turn_in_which_a_message_comes(broker: Broker, partitions: list[Partition]) -> None:
@@ -84,6 +89,34 @@ def test_a_reader_is_told_when_its_time_is_up(broker: Broker, partitions: list[P
     assert told == ["soon"]
     broker.pass_ms(200)
     assert told == ["soon", "late"]
+
+
+def test_a_reader_is_told_at_the_end_of_the_turn_in_which_its_topic_goes_or_gets_another_name(broker: Broker) -> None:
+    told = Told(broker)
+    gone, renamed = broker.topic("gone"), broker.topic("renamed")
+    with broker.turn() as core:
+        told.wait("gone", gone.partitions)
+        told.wait("renamed", renamed.partitions)
+    with broker.turn() as core:
+        core.topics.delete("gone")
+        core.topics.rename(renamed, "other")
+        assert told == []
+    assert told == ["gone", "renamed"]
+
+
+def test_who_waits_for_a_topic_is_told_at_the_end_of_the_turn_in_which_it_comes(broker: Broker) -> None:
+    told = Told(broker)
+    with broker.turn() as core:
+        for name in ("made", "given", "never"):
+            told.wait(name, [], names=[name.encode(), b"no"])
+    with broker.turn() as core:
+        core.topics.create("made")
+        core.topics.rename(core.topics.create("x"), "given")
+        assert told == []
+    assert told == ["made", "given"]
+    broker.pass_ms(MINUTE_MS)
+    assert told == ["made", "given", "never"]
+    assert not broker.core.waiting._awaited, "everything is bounded"
 
 
 def test_a_reader_that_went_away_is_not_told(broker: Broker, partitions: list[Partition]) -> None:

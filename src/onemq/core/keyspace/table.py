@@ -35,6 +35,8 @@ class Table:
         self.on_topic_renamed: Callable[[bytes, bytes], None] = _nobody_minds
         """Asked to rename the topic of a key over whatever is there; tells the keyspace by `topic_gone` and
         `topic_created`."""
+        self.on_topic_shown: Callable[[bytes], None] = _nobody_waits
+        """Told of a key that stands for a topic again, which was hidden under it."""
         self.hidden_topics: set[bytes] = set()
         """Topics that another protocol, or the broker, made under a name that a key has: the key is what clients of
         the keyspace see, until it goes."""
@@ -127,6 +129,7 @@ class Table:
         if key in self.hidden_topics:
             self.hidden_topics.remove(key)
             self.create(key, TOPIC_KEY)
+            self.on_topic_shown(key)
 
     def topic_created(self, key: bytes) -> None:
         """There is a topic of that name now."""

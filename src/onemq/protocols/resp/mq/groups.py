@@ -128,9 +128,7 @@ def delete(session: "RespSession", request: list[bytes]) -> bytes:
         return replies.ZERO
     core.groups.delete(group)
     core.keys.topic_changed(request[2])
-    for partition in topic.partitions:
-        for wait in list(partition.waiting):
-            wait.tell()
+    core.waiting.stir(topic.partitions)
     return replies.ONE
 
 

@@ -86,9 +86,9 @@ def destroy(session: "RespSession", request: list[bytes]) -> bytes:
     group = stream.topic.groups.get(text_of(request[3]))
     if group is None:
         return replies.integer(0)
-    session.service.core.groups.delete(group)
-    for wait in list(stream.partition.waiting):
-        wait.tell()
+    core = session.service.core
+    core.groups.delete(group)
+    core.waiting.stir([stream.partition])
     return replies.integer(1)
 
 

@@ -301,8 +301,7 @@ def xnack(session: "RespSession", request: list[bytes]) -> bytes:
     ids = [parse_id(word) for word in nack.ids]
     released = sum(_release(session, stream, group, id, mode, nack) for id in ids)
     if released:
-        for wait in list(stream.partition.waiting):
-            wait.tell()
+        core.waiting.stir([stream.partition])
     return replies.integer(released)
 
 

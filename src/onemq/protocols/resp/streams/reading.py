@@ -1,6 +1,6 @@
 """XREAD and XREADGROUP: new entries of several streams, now or when they come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from onemq.core.group import Group
 from onemq.core.partition import Partition
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
-from onemq.errors import OneMQError, WrongType
+from onemq.errors import OneMQError
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
@@ -130,11 +130,9 @@ def xread(session: "RespSession", request: list[bytes]) -> bytes:
 
     def wait_for(waiting: Waiting) -> None:
         streams = session.service.core.streams
-        found = [stream_of(session, key) for key in options.keys]
-        for key, stream in zip(options.keys, found, strict=True):
-            if stream is None:
-                waiting.stop.append(streams.await_creation(key, waiting.go_on))
-        waiting.sleep([stream.partition for stream in found if stream is not None], waiting.until_ms)
+        found = {key: streams.find(key) for key in options.keys}
+        partitions = [stream.partition for stream in found.values() if stream is not None]
+        waiting.sleep(partitions, waiting.until_ms, [key for key, stream in found.items() if stream is None])
 
     return Waiting(session, lambda: _read(session, after, options.count), wait_for).start(options.wait_ms)
 
@@ -155,7 +153,7 @@ def _position(stream: Stream | None, word: bytes) -> int:
 def _read(session: "RespSession", after: list[tuple[bytes, int]], count: int | None) -> Answer:
     answer: Answer = []
     for key, id in after:
-        stream = stream_of(session, key)
+        stream = session.service.core.streams.find(key)
         if stream is not None and len(stream) and stream.last_id > id:
             found = Entries(islice(stream.records(stream.find(id + 1)), count))
             if found.count:
@@ -234,7 +232,7 @@ class GroupReader:
                 elif self._session.service.core.groups.has(group):
                     waiting.finish([])
                 else:
-                    self._look_again(key, waiting)
+                    self._went(key, waiting)
 
             waiting.stop.append(
                 wait_for_new(
@@ -242,24 +240,13 @@ class GroupReader:
                 )
             )
 
-    def _look_again(self, key: bytes, waiting: "Waiting") -> None:
-        """The group or its stream was removed while the reader waited. It may come back before the running
-        transaction is over; without one, it was time that took it."""
-
-        def look() -> None:
-            timer.cancel()
-            service.afterwards.pop(look, None)
-            try:
-                self._went(key, waiting)
-            except WrongType:
-                waiting.fail(_stream_gone())
-
-        service = self._session.service
-        service.afterwards[look] = None
-        timer = service.core.waiting.wait([], service.core.stage.now_ms, look)
-
     def _went(self, key: bytes, waiting: "Waiting") -> None:
-        stream = stream_of(self._session, key)
+        """The group or its stream was removed while the reader waited. It may have come back since."""
+        try:
+            stream = self._session.service.core.streams.find(key)
+        except OneMQError as error:  # its time has come, and nothing can be written now
+            waiting.fail(error)
+            return
         if stream is None:
             waiting.fail(_stream_gone())
         elif group_of(stream, self._group) is None:
@@ -316,17 +303,20 @@ class Waiting:
         session.wait()
         session.on_lost[self._end] = None
         session.unblock = self._unblock
-        self._wait_for(self)
+        self._go_on()
         return b""
 
-    def sleep(self, partitions: list[Partition], until_ms: int) -> None:
-        """Reads again when one of the partitions has something new, or at a time."""
-        self.stop.append(self._session.service.core.waiting.wait(partitions, until_ms, self.wake).cancel)
+    def sleep(self, partitions: list[Partition], until_ms: int, names: Sequence[bytes] = ()) -> None:
+        """Reads again when one of the partitions has something new, when a topic of one of the names comes, or at a
+        time."""
+        self.stop.append(self._session.service.core.waiting.wait(partitions, until_ms, self.wake, names).cancel)
 
-    def go_on(self) -> None:
+    def _go_on(self) -> None:
         """Waits for what there is to wait for now."""
-        self._stop_waiting()
-        self._wait_for(self)
+        try:
+            self._wait_for(self)
+        except OneMQError as error:
+            self.fail(error)
 
     def wake(self) -> None:
         """Reads again, now."""
@@ -341,7 +331,7 @@ class Waiting:
         if answer or self._session.service.core.stage.now_ms >= self.until_ms:
             self.finish(answer)
         else:
-            self._wait_for(self)
+            self._go_on()
 
     def finish(self, answer: Answer) -> None:
         """Answers."""
