@@ -12,7 +12,7 @@ from onemq.core.partition import Partition
 from onemq.core.placed import Duplicate
 from onemq.core.producers import Producers
 from onemq.core.stage import Stage
-from onemq.core.topics import Topic
+from onemq.core.topics import Topic, TopicConfig
 from onemq.errors import InvalidArgument, OneMQError, TooLarge
 from onemq.log.batch import (
     COMPRESSION_MASK,
@@ -46,11 +46,14 @@ class Appended(NamedTuple):
 
 def check_size(topic: Topic, body: bytes | None, key: bytes | None, headers: bytes) -> int:
     """The size of key, body and headers together. Raises `TooLarge` if that is more than the topic takes."""
+    return check_size_for(topic.name, topic.config, body, key, headers)
+
+
+def check_size_for(name: str, config: TopicConfig, body: bytes | None, key: bytes | None, headers: bytes) -> int:
+    """The same for a topic that is not there yet."""
     size = len(body or b"") + len(headers) - len(NO_HEADERS) + len(key or b"")
-    if size > topic.config.message_bytes_max:
-        raise TooLarge(
-            f"topic {topic.name!r} takes messages of up to {topic.config.message_bytes_max} bytes, this one has {size}"
-        )
+    if size > config.message_bytes_max:
+        raise TooLarge(f"topic {name!r} takes messages of up to {config.message_bytes_max} bytes, this one has {size}")
     return size
 
 

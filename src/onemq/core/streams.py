@@ -16,7 +16,7 @@ from onemq.core.keyspace import Keyspace
 from onemq.core.keyspace.values import TopicKey
 from onemq.core.partition import Partition
 from onemq.core.reading import Reading
-from onemq.core.sending import Sending
+from onemq.core.sending import Sending, check_size_for
 from onemq.core.stage import Stage
 from onemq.core.stream import Stream
 from onemq.core.stream_groups import StreamGroups
@@ -85,6 +85,13 @@ class Streams:
         """Makes a stream for a key that is free."""
         self._topics.create(_text(key), 1, config)
         return self._by_key[key]
+
+    def check_first(self, key: bytes, config: TopicConfig, body: bytes, headers: Headers, id: int | None) -> None:
+        """Raises what adding a message to a new stream would raise. Without an id, the stream chooses."""
+        self._sending.check()
+        if id is not None and id != self._stage.now_ms << NUMBER_BITS:
+            headers = ((STREAM_ID, id_text(id)), *headers)
+        check_size_for(_text(key), config, body, None, encode_headers(headers))
 
     def _topic_changed(self, topic: Topic) -> None:
         if topic.internal:

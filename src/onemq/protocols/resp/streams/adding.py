@@ -146,16 +146,30 @@ def _xadd(session: "RespSession", request: list[bytes]) -> bytes:
     core = session.service.core
     core.check_writable()
     due_ms, fields = due_time(core.stage.now_ms, fields)
+    if due_ms is not None and (options.id is not None or options.time_ms is not None or options.producer is not None):
+        raise CommandError("ERR an entry that is due later gets its ID when it is added: use *, without IDMP")
     stream = core.streams.get(request[1])
     if stream is None:
         if not options.make:
             return session.replies.null
-        core.sending.check()
+        _check_first(session, request[1], options, fields, due_ms)
         stream = core.streams.create(request[1], session.service.topic_config)
     if due_ms is not None:
-        return _schedule(core, stream, options, fields, due_ms)
+        return _schedule(core, stream, fields, due_ms)
     id = _add(core, stream, options, fields)
     return replies.bulk(id_text(id))
+
+
+def _check_first(
+    session: "RespSession", key: bytes, options: _Options, fields: list[bytes], due_ms: int | None
+) -> None:
+    """Raises what adding the entry to a new stream would raise: what is refused leaves no stream behind."""
+    core = session.service.core
+    if due_ms is not None:
+        core.schedule.check_due(due_ms)
+    body, headers = to_message(fields)
+    id = options.id if options.time_ms is None else options.time_ms << NUMBER_BITS or 1
+    core.streams.check_first(key, session.service.topic_config, body, headers, id)
 
 
 def _add(core: Core, stream: Stream, options: _Options, fields: list[bytes]) -> int:
@@ -201,10 +215,8 @@ def _digest(fields: list[bytes]) -> bytes:
     return digest.digest()
 
 
-def _schedule(core: Core, stream: Stream, options: _Options, fields: list[bytes], due_ms: int) -> bytes:
+def _schedule(core: Core, stream: Stream, fields: list[bytes], due_ms: int) -> bytes:
     """Adds the entry when it is due. The answer is no entry's id: it tells when, and the number in the schedule."""
-    if options.id is not None or options.time_ms is not None or options.producer is not None:
-        raise CommandError("ERR an entry that is due later gets its ID when it is added: use *, without IDMP")
     body, headers = to_message(fields)
     timer = core.schedule.add(stream.topic, due_ms, body, None, headers, 0)
     return replies.bulk(id_text(due_ms << NUMBER_BITS | timer))

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.group import Group
 from onemq.core.stream import Stream
+from onemq.message import check_name
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError
@@ -63,6 +64,7 @@ def create(session: "RespSession", request: list[bytes]) -> bytes:
     name = text_of(request[3])
     core = session.service.core
     if stream is None:
+        check_name("group", name)  # before the stream is there: what is refused leaves none behind
         stream = core.streams.create(key, session.service.topic_config)
     if name in stream.topic.groups:
         raise CommandError("BUSYGROUP Consumer Group name already exists")

@@ -5,11 +5,13 @@ from typing import Any
 import hiredis
 import pytest
 
+from onemq.core.topics import TopicConfig
 from onemq.protocols.resp.service import RespService
-from tests.unit.core.broker import SECOND_MS, Broker, simulated
+from tests.unit.core.broker import NOW_MS, SECOND_MS, Broker, simulated
 from tests.unit.protocols.resp.fakes import Client, make_service
 
-TOO_LARGE = "x" * (5 << 20)
+BYTES_MAX = 1000
+TOO_LARGE = "x" * (BYTES_MAX + 1)
 
 
 class Told:
@@ -17,7 +19,8 @@ class Told:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self._client = Client(RespService(broker.core, make_service().facts))
+        config = TopicConfig(message_bytes_max=BYTES_MAX)
+        self._client = Client(RespService(broker.core, make_service().facts, topic_config=config))
 
     def __call__(self, *words: str) -> Any:
         with self.broker.turn():
@@ -46,3 +49,31 @@ def test_ids_grow_behind_one_that_is_ahead_of_the_time_also_after_a_refused_entr
     found = ids(told)
     assert len(found) == 3
     assert found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("XADD", "s", "*", "f", TOO_LARGE),
+        ("XADD", "s", "1-1", "f", TOO_LARGE),
+        ("XADD", "s", "0-*", "f", TOO_LARGE),
+        ("XADD", "s", "*", "_delay", "1s", "f", TOO_LARGE),
+        ("XADD", "s", "*", "_deliver_at", "99999999999999999", "f", "v"),
+        ("XADD", "s", "1-1", "_delay", "1s", "f", "v"),
+        ("XGROUP", "CREATE", "s", "a\nb", "$", "MKSTREAM"),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_what_is_refused_leaves_no_stream_behind(told: Told, words: tuple[str, ...]) -> None:
+    assert told.is_refused(*words)
+    assert told("EXISTS", "s") == 0
+    assert told("XADD", "s", "*", "f", "v")
+
+
+@pytest.mark.parametrize("id", ["*", "1-1", "0-*", f"{NOW_MS}-0"])
+def test_an_entry_as_large_as_can_be_makes_a_stream(told: Told, id: str) -> None:
+    """What is asked before the stream is made is what is asked when the entry is added."""
+    sizes = range(BYTES_MAX - 60, BYTES_MAX + 2)
+    taken = [size for size in sizes if not told.is_refused("XADD", f"new{size}", id, "_body", "x" * size)]
+    assert 0 < len(taken) < len(sizes)
+    assert told("DBSIZE") == len(taken)
