@@ -23,7 +23,7 @@ from onemq.core.stream_groups import StreamGroups
 from onemq.core.stream_ids import NUMBER_BITS, id_text, pack_id, unpack_id
 from onemq.core.topics import Topic, TopicConfig, Topics
 from onemq.core.window import Window
-from onemq.errors import InvalidArgument, OneMQError, WrongType
+from onemq.errors import AlreadyExists, InvalidArgument, OneMQError, WrongType
 from onemq.log.batch import BatchHeader
 from onemq.log.records import NO_HEADERS, encode_headers
 from onemq.message import STREAM_ID, Headers
@@ -123,6 +123,8 @@ class Streams:
         topic = self._topics.get(key.decode())
         name = _text(target)
         self._topics.check_name(name)
+        if target in self._keys.hidden_topics:
+            raise AlreadyExists(f"topic {name!r} exists already, hidden by the key of that name: delete both first")
         self._keys.delete(target)
         self._topics.rename(topic, name)
 

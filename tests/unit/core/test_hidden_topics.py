@@ -2,7 +2,7 @@
 
 import pytest
 
-from onemq.errors import WrongType
+from onemq.errors import AlreadyExists, WrongType
 from tests.unit.core.broker import Broker
 
 
@@ -53,3 +53,13 @@ def test_flushing_takes_both(local: Broker) -> None:
     assert seen(local) == (None, False)
     local.restart()
     assert seen(local) == (None, False)
+
+
+def test_a_stream_cannot_take_the_name_and_the_key_stays(broker: Broker) -> None:
+    hide(broker)
+    with broker.turn() as core:
+        core.topics.create("other")
+        with pytest.raises(AlreadyExists):
+            core.keys.rename(b"other", b"s")
+    assert seen(broker) == ("string", True)
+    assert broker.core.keys.type_of(b"other") == "stream"
