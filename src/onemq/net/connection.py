@@ -80,6 +80,7 @@ class Connection:
         "_output",
         "_reading",
         "_receive_alike",
+        "_session_lost",
         "_transport",
         "_turns",
         "_write_paused",
@@ -112,6 +113,7 @@ class Connection:
         self._holding = False
         self._reading = True
         self._closing = False
+        self._session_lost = False
         self._receive_alike: ReceiveAlike | None = None
 
     # What the transport calls.
@@ -142,6 +144,7 @@ class Connection:
     def eof_received(self) -> bool:
         self._turns.begin()  # what came before it is executed first
         self.close()
+        self._lose_session()  # now: what comes while our output leaves is not for a peer that has gone
         return True  # the transport stays until our output has left
 
     def pause_writing(self) -> None:
@@ -163,7 +166,7 @@ class Connection:
             self._outgoing.clear()
         self._connections.remove(self)
         self._turns.begin()
-        self._call(self.session.lost)
+        self._lose_session()
         del self.session  # each knows the other: neither waits for the garbage collector
 
     # What the session calls.
@@ -347,6 +350,12 @@ class Connection:
                 self._transport.pause_reading()
 
     # Ending.
+
+    def _lose_session(self) -> None:
+        """Tells the session that its peer has gone, once."""
+        if not self._session_lost:
+            self._session_lost = True
+            self._call(self.session.lost)
 
     def _close_when_sent(self) -> None:
         """Closes after what is on its way, for which the peer has some time."""

@@ -162,7 +162,11 @@ class FakeSession:
         self.peer = peer
         self.received: list[bytes] = []
         self.resumed = 0
-        self.is_lost = False
+        self.lost_count = 0
+
+    @property
+    def is_lost(self) -> bool:
+        return self.lost_count > 0
 
     def receive(self, data: bytes) -> None:
         self.received.append(data)
@@ -178,7 +182,7 @@ class FakeSession:
         self.resumed += 1
 
     def lost(self) -> None:
-        self.is_lost = True
+        self.lost_count += 1
 
     def refusal(self, error: OneMQError) -> bytes:
         return b"-" + error.text.encode()

@@ -63,6 +63,21 @@ def scenario(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 @scenario
+async def test_a_session_is_lost_once_when_its_peer_has_ended_however_long_its_output_takes() -> None:
+    world = World(instant=False)
+    connection, transport, session = world.connect()
+    connection.data_received(b"a")
+    await world.turn()
+    connection.eof_received()
+    assert session.lost_count == 1
+    assert not transport.closing
+    world.durable()
+    assert transport.written == [b"a"]
+    connection.connection_lost(None)
+    assert session.lost_count == 1
+
+
+@scenario
 async def test_output_is_written_once_a_turn() -> None:
     world = World()
     connection, transport, session = world.connect()

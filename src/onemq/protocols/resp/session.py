@@ -111,7 +111,7 @@ class RespSession:
         """Set by a command that waits, if it can be woken: with None it answers as when its time is up, with an
         error it answers that. The next `go_on` forgets it."""
         self.on_lost: dict[Callable[[], None], None] = {}
-        """What gives back the things that belong to this connection, when it is gone."""
+        """What gives back the things that belong to this connection, when it ends."""
         self.on_resume: dict[Callable[[], None], None] = {}
         """What goes on when the peer takes our output again."""
         self.mq: MqConnection | None = None
@@ -180,8 +180,7 @@ class RespSession:
     def lost(self) -> None:
         self._stop()
         self.service.sessions.pop(self.id, None)
-        for give_back in list(self.on_lost):
-            give_back()
+        self._give_back()
         if self.transaction is not None:
             self.transaction.leave()
         if self._share is not None:
@@ -250,8 +249,14 @@ class RespSession:
         self._interrupted = True
 
     def end(self) -> None:
-        """Ends the connection, after the reply of the running command if there is one."""
+        """Ends the connection, after the reply of the running command if there is one. What it waits for goes to
+        others from now on: it may be long until the connection is gone."""
+        if self.ended:
+            return
+        is_executing = self._running and not self._waiting
         self._stop()
+        if not is_executing:  # else the rest of its transaction still needs what belongs to it
+            self._give_back()
         if not self._running:
             self.peer.close()
 
@@ -263,6 +268,17 @@ class RespSession:
     def _stop(self) -> None:
         """No further request is executed, ever."""
         self.ended = self._waiting = self._interrupted = True
+
+    def _close(self) -> None:
+        """It has ended, and the last command is answered."""
+        self._give_back()
+        self.peer.close()
+
+    def _give_back(self) -> None:
+        """Gives back what belongs to this connection, once."""
+        given, self.on_lost = self.on_lost, {}
+        for give_back in given:
+            give_back()
 
     # How requests are executed.
 
@@ -296,7 +312,7 @@ class RespSession:
             self._count_input()
         self._hand_over()
         if self.ended:
-            self.peer.close()
+            self._close()
         elif self._holding and not (self._waiting or self.peer.congested):
             self._holding = False
             self.peer.proceed()
@@ -355,7 +371,7 @@ class RespSession:
             self.skipped_replies -= 1
         self._hand_over()
         if self.ended:
-            self.peer.close()
+            self._close()
 
     def _execute_run(self, requests: list[list[bytes]]) -> bool:
         """Executes a pipeline of the same command at once; False if it is none, or not that simple."""

@@ -11,7 +11,7 @@ from onemq.errors import OneMQError, ReadOnly
 from onemq.log.disk import OsDisk
 from onemq.log.local import LocalLog
 from onemq.protocols.resp.service import RespService
-from tests.unit.protocols.resp.fakes import Client, make_service
+from tests.unit.protocols.resp.fakes import Client, encode, make_service
 
 NOW_MS = 1_000_000
 
@@ -70,6 +70,60 @@ def test_time_is_up_at_its_millisecond(service: RespService) -> None:
     assert got(waiting) == b"*-1\r\n"
     assert Client(service).ask("RPUSH", "l", "a") == 1
     assert Client(service).ask("LLEN", "l") == 1
+
+
+def kill(client: Client) -> bytes:
+    return encode("CLIENT", "KILL", "ID", str(client.session.id))
+
+
+def test_a_client_that_is_killed_takes_nothing_from_then_on(service: RespService) -> None:
+    killed, stays = blocked(service, "BLPOP", "l", "0"), blocked(service, "BLPOP", "l", "0")
+    killer = Client(service)
+    pushes = encode("RPUSH", "l", "a") + encode("RPUSH", "l", "b")
+    assert killer.raw(kill(killed) + pushes + encode("LLEN", "l")) == b":1\r\n:1\r\n:1\r\n:1\r\n"
+    assert got(stays) == b"*2\r\n$1\r\nl\r\n$1\r\na\r\n"
+    assert got(killed) == b""
+    assert killed.peer.closed
+    killed.session.lost()
+    assert service.core.keys.on_push is None
+
+
+def test_one_that_is_killed_within_a_transaction_does_not_either(service: RespService) -> None:
+    killed, killer = blocked(service, "BLPOP", "l", "0"), Client(service)
+    killer.raw(encode("MULTI") + kill(killed) + encode("RPUSH", "l", "a") + encode("EXEC"))
+    assert killer.ask("LLEN", "l") == 1
+
+
+@pytest.mark.parametrize("noack", [(), ("NOACK",)])
+def test_a_killed_consumer_takes_no_entries(service: RespService, noack: tuple[str, ...]) -> None:
+    killer = Client(service)
+    killer.call("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+    killed = blocked(service, "XREADGROUP", "GROUP", "g", "one", *noack, "BLOCK", "0", "STREAMS", "s", ">")
+    killer.raw(kill(killed) + encode("XADD", "s", "1-1", "f", "v"))
+    end_turn(service)
+    assert killer.ask("XPENDING", "s", "g")[0] == 0
+    assert killer.ask("XREADGROUP", "GROUP", "g", "two", "STREAMS", "s", ">")[0][1] == [[b"1-1", [b"f", b"v"]]]
+
+
+def test_who_kills_itself_in_a_transaction_has_its_own_until_that_is_over(service: RespService) -> None:
+    client, publisher = Client(service), Client(service)
+    client.call("HELLO", "3")
+    client.call("SUBSCRIBE", "c")
+    own = encode("CLIENT", "KILL", "SKIPME", "no", "ID", str(client.session.id))
+    answer = client.raw(encode("MULTI") + own + encode("PUBLISH", "c", "m") + encode("EXEC"))
+    assert answer.endswith(b"*2\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n:1\r\n")
+    assert client.peer.closed
+    assert publisher.ask("PUBLISH", "c", "m") == 0
+
+
+@pytest.mark.parametrize("ends", [encode("QUIT"), b"*x\r\n"], ids=["quit", "nonsense"])
+def test_who_ends_its_own_connection_gives_back_what_it_has(service: RespService, ends: bytes) -> None:
+    client = Client(service)
+    client.call("SUBSCRIBE", "c")
+    client.raw(ends)
+    assert client.peer.closed
+    assert not client.session.on_lost
+    assert Client(service).ask("PUBLISH", "c", "m") == 0
 
 
 def test_a_client_that_is_lost_is_forgotten(service: RespService) -> None:
