@@ -215,7 +215,8 @@ class RespSession:
         return self._waiting and not self.ended
 
     def wait(self) -> None:
-        """The running command answers later, by `go_on`; no further request is executed before."""
+        """The running command answers later, by `go_on`; no further request is executed before. If it raises all the
+        same, that is its answer."""
         self._waiting = self._interrupted = True
 
     def go_on(self, reply: bytes) -> None:
@@ -435,6 +436,9 @@ class RespSession:
         self._todo = _NOTHING
 
     def _refuse(self, error: OneMQError) -> bytes:
+        if not self.ended:
+            self._waiting = False  # what has failed does not answer later
+            self.unblock = None
         if error.closes:
             self._stop()
         if self.transaction is not None:

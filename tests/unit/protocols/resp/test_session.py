@@ -28,6 +28,19 @@ def test_command_names_may_have_any_case(name: str) -> None:
     assert Client().call(name) == b"+PONG\r\n"
 
 
+def test_a_command_that_waits_and_then_fails_is_answered_and_does_not_wait() -> None:
+    def fail(session: RespSession, request: list[bytes]) -> bytes:
+        session.wait()
+        session.unblock = lambda error: None
+        raise TooLarge("too much")
+
+    client = Client(make_service(Command("fail", 1, fail, "", "", "generic")))
+    assert client.call("FAIL") == b"-ERR too much\r\n"
+    assert not client.session.blocked
+    assert client.session.unblock is None
+    assert client.raw(encode("FAIL") + encode("PING")) == b"-ERR too much\r\n+PONG\r\n"
+
+
 UNKNOWN = [
     (("foo", "a", "b"), b"-ERR unknown command 'foo', with args beginning with: 'a' 'b' \r\n"),
     (("FOO",), b"-ERR unknown command 'FOO', with args beginning with: \r\n"),

@@ -259,6 +259,8 @@ class GroupReader:
         idle_ms = self._options.claim_idle_ms
         assert idle_ms is not None
         places = [self._find(key) for key in self._options.keys]
+        for _, group in places:
+            self._session.service.core.groups.check_receiver(group, self._options.consumer, None)
         dues = [claimable_at(stream, group, idle_ms) for stream, group in places]
         until_ms = min([waiting.until_ms, *(due_ms for due_ms in dues if due_ms is not None)])
         waiting.sleep([stream.partition for stream, _ in places], until_ms)
@@ -303,20 +305,17 @@ class Waiting:
         session.wait()
         session.on_lost[self._end] = None
         session.unblock = self._unblock
-        self._go_on()
+        try:
+            self._wait_for(self)
+        except OneMQError:
+            self._end()
+            raise
         return b""
 
     def sleep(self, partitions: list[Partition], until_ms: int, names: Sequence[bytes] = ()) -> None:
         """Reads again when one of the partitions has something new, when a topic of one of the names comes, or at a
         time."""
         self.stop.append(self._session.service.core.waiting.wait(partitions, until_ms, self.wake, names).cancel)
-
-    def _go_on(self) -> None:
-        """Waits for what there is to wait for now."""
-        try:
-            self._wait_for(self)
-        except OneMQError as error:
-            self.fail(error)
 
     def wake(self) -> None:
         """Reads again, now."""
@@ -325,13 +324,13 @@ class Waiting:
         self._stop_waiting()
         try:
             answer = self._read()
+            if not answer and self._session.service.core.stage.now_ms < self.until_ms:
+                self._wait_for(self)
+                return
         except OneMQError as error:
             self.fail(error)
             return
-        if answer or self._session.service.core.stage.now_ms >= self.until_ms:
-            self.finish(answer)
-        else:
-            self._go_on()
+        self.finish(answer)
 
     def finish(self, answer: Answer) -> None:
         """Answers."""
