@@ -28,6 +28,9 @@ RESP_LOGIN_ARGUMENTS_MAX = 10
 RESP_LOGIN_BULK_BYTES_MAX = 16 * KIB
 """The arguments of a request, and each of them, of a client that has not logged in, where there are users; as in
 Redis."""
+RESP_LOGIN_REST_MS = 100
+"""How long a connection waits for the answer to a wrong password that was compared with a verifier: to find out takes
+milliseconds in which nobody else is served."""
 RESP_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while its commands wait; then we stop reading from it."""
 RESP_NAME_BYTES_MAX = 1 * KIB

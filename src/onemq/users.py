@@ -101,6 +101,10 @@ class Users:
         self._proved[name] = digest
         return True
 
+    def is_slow(self, name: str) -> bool:
+        """Whether it takes milliseconds to find out that a password is not this user's."""
+        return self._verifiers.get(name) is not None
+
     def verifier(self, name: str, mechanism: str) -> Verifier | None:
         """What a proof by this mechanism is compared with; None if there is no such user, or only for another one."""
         verifier = self._verifiers.get(name)

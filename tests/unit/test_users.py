@@ -53,6 +53,11 @@ def test_users_are_known_by_either() -> None:
             assert not users.check(name, password)
 
 
+def test_only_a_verifier_takes_long_to_find_a_password_wrong() -> None:
+    users = Users({"ann": "secret", "bob": str(Verifier.of("pencil", "SCRAM-SHA-512", SALT))})
+    assert [users.is_slow(name) for name in ("ann", "bob", "eve")] == [False, True, False]
+
+
 def test_a_verifier_is_good_for_its_own_mechanism() -> None:
     users = Users({"ann": "secret", "bob": str(Verifier.of("pencil", "SCRAM-SHA-512", SALT))})
     for mechanism in SCRAM_HASHES:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from onemq.limits import RESP_NAME_BYTES_MAX
+from onemq.limits import RESP_LOGIN_REST_MS, RESP_NAME_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command
 from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error, wrong_arity
@@ -42,8 +42,8 @@ def hello(session: "RespSession", request: list[bytes]) -> bytes:
             raise CommandError("NOPROTO unsupported protocol version")
         chosen = replies.RESP2 if version == 2 else replies.RESP3
         name, login = _hello_options(request, name)
-    if login is not None:
-        log_in(session, *login)
+    if login is not None and not _log_in(session, *login):
+        return _refuse_login(session, login[0])
     if session.user is None:
         raise CommandError(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
@@ -92,20 +92,43 @@ def auth(session: "RespSession", request: list[bytes]) -> bytes:
             "ERR AUTH <password> called without any password configured for the default user. "
             "Are you sure your configuration is correct?"
         )
-    log_in(session, request[1] if len(request) == 3 else DEFAULT_USER, request[-1])
-    return replies.OK
+    user = request[1] if len(request) == 3 else DEFAULT_USER
+    return replies.OK if _log_in(session, user, request[-1]) else _refuse_login(session, user)
 
 
-def log_in(session: "RespSession", user: bytes, password: bytes) -> None:
-    """Where there are no users there is the default one, who needs no password and so may give any."""
+def _log_in(session: "RespSession", user: bytes, password: bytes) -> bool:
+    """Whether that is the user's password. Where there are no users there is the default one, who needs none and so
+    may give any."""
     users = session.service.users
+    if session.atomic and _is_slow(session, user):
+        raise CommandError("ERR a user whose password is kept as its verifier cannot log in inside a transaction")
     try:
         is_known = users.check(user.decode(), password.decode()) if users else user == DEFAULT_USER
     except UnicodeDecodeError:
         is_known = False
-    if not is_known:
-        raise CommandError("WRONGPASS invalid username-password pair or user is disabled.")
-    session.become(user)
+    if is_known:
+        session.become(user)
+    return is_known
+
+
+def _refuse_login(session: "RespSession", user: bytes) -> bytes:
+    """Refuses a wrong password: after a rest if to find out took long, so that one connection cannot take all time."""
+    error = CommandError("WRONGPASS invalid username-password pair or user is disabled.")
+    if not _is_slow(session, user):
+        raise error
+
+    def refuse() -> None:
+        session.on_lost.pop(timer.cancel, None)
+        session.go_on(session.refusal(error))
+
+    timer = session.service.core.waiting.wait([], session.service.now_ms + RESP_LOGIN_REST_MS, refuse)
+    session.on_lost[timer.cancel] = None
+    session.wait()
+    return b""
+
+
+def _is_slow(session: "RespSession", user: bytes) -> bool:
+    return session.service.users.is_slow(user.decode(errors="replace"))
 
 
 def checked_name(name: bytes, what: str = "Client names") -> bytes:

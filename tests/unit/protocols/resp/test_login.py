@@ -2,6 +2,7 @@
 
 import pytest
 
+from onemq.limits import RESP_LOGIN_REST_MS
 from onemq.protocols.resp.service import RespService
 from onemq.users import Users, Verifier
 from tests.unit.protocols.resp.fakes import Client, encode, make_service
@@ -53,6 +54,37 @@ def test_hello_logs_in_and_changes_nothing_if_it_cannot(service: RespService) ->
     assert client.call("GET", "k") == REFUSED
     assert client.call("HELLO", "3", "AUTH", "ann", "secret").startswith(b"%7")
     assert client.call("GET", "k") == b"_\r\n"
+
+
+@pytest.mark.parametrize("login", [("AUTH", "bob", "pen"), ("HELLO", "3", "AUTH", "bob", "pen")])
+def test_one_connection_proves_one_wrong_password_at_a_time(service: RespService, login: tuple[str, ...]) -> None:
+    client, other = Client(service), Client(service)
+    assert client.raw(encode(*login) * 3 + encode("PING")) == b""
+    assert other.call("AUTH", "ann", "secret") == b"+OK\r\n"
+    for expected in (WRONG, WRONG, WRONG + REFUSED):
+        client.peer.sent.clear()
+        service.core.tick(service.now_ms + RESP_LOGIN_REST_MS - 1)
+        assert client.peer.sent == []
+        service.core.tick(service.now_ms + 1)
+        assert b"".join(client.peer.sent) == expected
+    assert not client.session.on_lost
+    assert client.call("AUTH", "bob", "pencil") == b"+OK\r\n"
+
+
+def test_who_goes_before_it_is_refused_leaves_nothing(service: RespService) -> None:
+    client = Client(service)
+    assert client.call("AUTH", "bob", "pen") == b""
+    client.session.lost()
+    service.core.tick(service.now_ms + RESP_LOGIN_REST_MS)
+    assert client.peer.sent == []
+
+
+def test_in_a_transaction_no_password_is_proved_that_takes_long(service: RespService) -> None:
+    client = Client(service)
+    client.call("AUTH", "ann", "secret")
+    client.raw(encode("MULTI") + encode("AUTH", "bob", "pencil") + encode("AUTH", "pw"))
+    refused = b"-ERR a user whose password is kept as its verifier cannot log in inside a transaction\r\n"
+    assert client.call("EXEC") == b"*2\r\n" + refused + b"+OK\r\n"
 
 
 def test_reset_logs_out(service: RespService) -> None:
