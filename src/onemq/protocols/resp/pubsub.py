@@ -145,11 +145,11 @@ class Subscriptions:
         names = self.names[kind.place]
         if name in names:
             return
-        self._bytes += len(name) + _SUBSCRIPTION_BYTES
-        if self._bytes > RESP_NAMES_BYTES_MAX:
-            self._bytes -= len(name) + _SUBSCRIPTION_BYTES
+        size = self._bytes + len(name) + _SUBSCRIPTION_BYTES
+        if size > RESP_NAMES_BYTES_MAX:
             raise TooLarge(f"the channels that a connection listens to can take {RESP_NAMES_BYTES_MAX} bytes together")
         self._pubsub.add(kind, name, self._session)
+        self._bytes = size
         names[name] = None
 
     def remove(self, kind: Kind, name: bytes) -> None:

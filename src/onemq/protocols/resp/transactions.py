@@ -146,9 +146,10 @@ class WatchedKeys:
     def add(self, key: bytes) -> None:
         if key in self._versions:
             return
-        self._bytes += len(key) + _WATCH_BYTES
-        if self._bytes > RESP_NAMES_BYTES_MAX:
+        size = self._bytes + len(key) + _WATCH_BYTES
+        if size > RESP_NAMES_BYTES_MAX:
             raise TooLarge(f"the keys that a connection watches can take {RESP_NAMES_BYTES_MAX} bytes together")
+        self._bytes = size
         self._versions[key] = self._keys.watch(key)
 
     def unchanged(self, keys: Keyspace) -> bool:

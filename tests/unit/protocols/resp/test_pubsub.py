@@ -69,6 +69,15 @@ def test_a_pattern_that_is_too_long_is_refused() -> None:
     assert client.service.pubsub.patterns == {}
 
 
+def test_what_is_refused_takes_nothing_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pubsub, "RESP_NAMES_BYTES_MAX", 10_000)
+    (client,) = listeners(1)
+    client.call("SUBSCRIBE", "a")
+    for _ in range(3):
+        assert client.call("PSUBSCRIBE", "*" * 5_000).startswith(b"-ERR pattern is longer")
+    assert client.call("SUBSCRIBE", "b") == b"*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n"
+
+
 def test_nothing_is_left_of_a_lost_listener() -> None:
     one, other = listeners(2, "SUBSCRIBE a", "PSUBSCRIBE a*", "SSUBSCRIBE a")
     service = one.service

@@ -124,6 +124,14 @@ def test_watching_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert RESP_NAMES_BYTES_MAX >= 1 << 20
 
 
+def test_a_key_that_is_refused_takes_nothing_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "RESP_NAMES_BYTES_MAX", 1_000)
+    client = Client()
+    for _ in range(2):
+        assert client.call("WATCH", "x" * 900).startswith(b"-ERR the keys that a connection watches")
+    assert client.call("WATCH", "a") == replies.OK
+
+
 def test_writes_are_refused_while_queueing_if_nothing_can_be_written() -> None:
     client = Client()
     client.call("MULTI")
