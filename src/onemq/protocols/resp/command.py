@@ -65,6 +65,8 @@ class Command:
     check: Check | None = None
     """Asked before a transaction runs, of commands that happen together or not at all: whether it is still to be done.
     Raises what the command surely would."""
+    may_write: bool = False
+    """Whether it may change what is stored although Redis does not flag it so: it runs a script."""
 
     def accepts(self, words: int) -> bool:
         return words == self.arity if self.arity >= 0 else words >= -self.arity
@@ -72,7 +74,7 @@ class Command:
     @property
     def writes(self) -> bool:
         """Whether it may change what is stored."""
-        return "write" in self.flags
+        return self.may_write or "write" in self.flags
 
     def find(self, request: list[bytes]) -> "Command":
         """The row that runs the request: its subcommand's if it names one. Raises if there is none such."""

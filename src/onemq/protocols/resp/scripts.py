@@ -232,12 +232,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "eval", -3, eval_, "Execute a Lua script server side", "2.6.0", "scripting", flags=_FLAGS,
         categories=("scripting",), complexity="Depends on the script that is executed.",
-        arguments=(Argument("script"), *_KEYS_AND_ARGUMENTS),
+        arguments=(Argument("script"), *_KEYS_AND_ARGUMENTS), may_write=True,
     ),
     Command(
         "evalsha", -3, evalsha, "Execute a Lua script server side", "2.6.0", "scripting", flags=_FLAGS,
         categories=("scripting",), complexity="Depends on the script that is executed.",
-        arguments=(Argument("sha1"), *_KEYS_AND_ARGUMENTS),
+        arguments=(Argument("sha1"), *_KEYS_AND_ARGUMENTS), may_write=True,
     ),
     container("script", "A container for Lua scripts management commands", "2.6.0", "scripting", (
         Command(

@@ -6,6 +6,9 @@ from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.session import RespSession
 from tests.unit.protocols.resp.fakes import Client, encode, make_service
 
+RELEASE = ("EVALSHA", "c3f8721cbb97f72bc19e972846bd7aaf91901658", "1", "lock", "token")
+"""Of redis-py's locks."""
+
 
 def pass_time(client: Client, ms: int) -> None:
     core = client.service.core
@@ -62,6 +65,19 @@ def test_a_transaction_waits_with_what_it_writes() -> None:
     assert client.call("EXEC") == b""
     other.call("CLIENT", "UNPAUSE")
     assert sent(client) == b"*1\r\n+OK\r\n"
+
+
+def test_a_script_waits_with_what_writes_alone_and_in_a_transaction() -> None:
+    client = Client()
+    queueing, other = Client(client.service), Client(client.service)
+    other.call("SET", "lock", "token")
+    queueing.raw(encode("MULTI") + encode(*RELEASE))
+    other.call("CLIENT", "PAUSE", "1000", "WRITE")
+    assert client.call(*RELEASE) == b""
+    assert queueing.call("EXEC") == b""
+    assert other.ask("GET", "lock") == b"token"
+    other.call("CLIENT", "UNPAUSE")
+    assert (sent(client), sent(queueing)) == (b":1\r\n", b"*1\r\n:0\r\n")
 
 
 def test_one_who_leaves_is_forgotten() -> None:

@@ -14,6 +14,8 @@ from onemq.protocols.resp.service import RespService
 from onemq.protocols.resp.session import RespSession
 from tests.unit.protocols.resp.fakes import Client, encode, make_service
 
+RELEASE = ("EVALSHA", "c3f8721cbb97f72bc19e972846bd7aaf91901658", "1", "lock", "token")
+"""Of redis-py's locks."""
 ABORTED = b"-EXECABORT Transaction discarded because of previous errors.\r\n"
 
 
@@ -130,6 +132,14 @@ def test_a_key_that_is_refused_takes_nothing_of_the_limit(monkeypatch: pytest.Mo
     for _ in range(2):
         assert client.call("WATCH", "x" * 900).startswith(b"-ERR the keys that a connection watches")
     assert client.call("WATCH", "a") == replies.OK
+
+
+def test_a_script_counts_as_a_write_so_that_what_goes_with_it_survives_with_it() -> None:
+    client = Client()
+    client.call("MQ.TOPIC", "CREATE", "t", "FLUSH", "async")
+    client.raw(encode("SET", "lock", "token") + encode("MULTI") + encode(*RELEASE) + encode("XADD", "t", "*", "f", "v"))
+    assert client.ask("EXEC")[0] == 1
+    assert [partition.journaled for partition in client.service.core.stage.partitions] == [True]
 
 
 def test_writes_are_refused_while_queueing_if_nothing_can_be_written() -> None:
