@@ -89,6 +89,8 @@ class RespService:
         """Of the last requests that many clients sent alike: the next ones are like them as a rule."""
         self.afterwards: dict[Callable[[], None], None] = {}
         """What is to be done after the running command, or after the whole transaction that it is part of."""
+        self.atomic = False
+        """Whether a transaction runs."""
 
     @property
     def now_ms(self) -> int:

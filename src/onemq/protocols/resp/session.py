@@ -11,6 +11,7 @@ While it queues a transaction, only listens or is paused it works with another c
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -220,8 +221,11 @@ class RespSession:
         self._waiting = self._interrupted = True
 
     def go_on(self, reply: bytes) -> None:
-        """Answers the command that waits, and executes further requests."""
+        """Answers the command that waits, and executes further requests; after a transaction that runs."""
         if self.ended:
+            return
+        if self.service.atomic:
+            self.service.afterwards[partial(self.go_on, reply)] = None
             return
         if not self.skipped_replies:
             self.write(reply)

@@ -83,7 +83,7 @@ class Transaction:
         silent = session.skipped_replies != 0
         if not silent:
             session.write(b"*%d\r\n" % len(self._queue))
-        session.atomic = True
+        session.atomic = session.service.atomic = True
         try:
             refused = self._refused(session)
             is_broken = bool(refused)
@@ -98,7 +98,7 @@ class Transaction:
                 if not silent:
                     session.write(reply)
         finally:
-            session.atomic = False
+            session.atomic = session.service.atomic = False
         if self.writes > 1:
             session.service.core.stage.promote()
 

@@ -124,7 +124,17 @@ def test_a_consumer_whose_name_is_refused_does_not_wait(ask: Clients) -> None:
         "MQ.READ s FROM LAST WAIT 60000",
     ],
 )
-@pytest.mark.parametrize("change", ["XGROUP DESTROY s g", "XNACK s g FAIL IDS 1 1-1", "DEL s", "MQ.GROUP DELETE s g"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "XGROUP DESTROY s g",
+        "XNACK s g FAIL IDS 1 1-1",
+        "DEL s",
+        "MQ.GROUP DELETE s g",
+        "XREADGROUP GROUP g carol STREAMS s >",
+        "MQ.RECEIVE s g",
+    ],
+)
 def test_who_waits_sees_all_of_a_transaction_or_nothing(ask: Clients, command: str, change: str) -> None:
     ask("other", "XADD s 1-1 f v", "XGROUP CREATE s g 0", "XREADGROUP GROUP g bob STREAMS s >")
     assert ask("reader", command, "GET x") == []
