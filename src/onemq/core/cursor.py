@@ -133,6 +133,11 @@ class Cursor:
             return self.next
         return min([self.next, *(offset for _, offset in self.lanes.first_waiting(lanes))])
 
+    @property
+    def fresh_high(self) -> int:
+        """Everything from here on was neither handed out nor passed."""
+        return self.next if self.ranked is None else max(self.next, self.lanes.high)
+
     def has_ready(self) -> bool:
         """Whether something is to be handed out again; drops stale offsets on the way."""
         while self.ready:

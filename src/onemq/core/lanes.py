@@ -173,6 +173,11 @@ class LanePositions:
         """The position in a lane."""
         return self.places.get(priority, self.base)
 
+    @property
+    def high(self) -> int:
+        """The highest of the positions."""
+        return max(self.base, *self.places.values()) if self.places else self.base
+
     def reset(self, base: int) -> None:
         """Goes on at an offset in all lanes."""
         self.base = base

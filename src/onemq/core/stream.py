@@ -7,6 +7,7 @@ by bisection, among the messages that were not deleted.
 """
 
 from collections.abc import Iterator
+from itertools import chain, islice, starmap
 from typing import TYPE_CHECKING
 
 from onemq.core.cursor import Cursor
@@ -200,6 +201,13 @@ class Stream:
         if not partition.start <= offset < partition.end:
             return False
         return partition.deleted is None or not partition.deleted.is_done(offset)
+
+    def offsets(self, end: int, most: int) -> Iterator[int]:
+        """The offsets of the messages before an offset, up to so many."""
+        partition = self.partition
+        if partition.deleted is None:
+            return islice(range(partition.start, end), most)
+        return islice(chain.from_iterable(starmap(range, partition.deleted.ranges_live(most, end))), most)
 
     def records(self, offset: int) -> Iterator[Record]:
         """The messages from an offset on."""

@@ -181,6 +181,18 @@ class Broker:
         return self.log.stored_bytes(self.core.topics.get(topic).id, number)
 
 
+class CountingLog(MemoryLog):
+    """Notes from where it was read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offsets: list[int] = []
+
+    def read(self, topic: int, partition: int, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
+        self.offsets.append(offset)
+        super().read(topic, partition, offset, bytes_max, then)
+
+
 class Answers:
     """Receivers that wait, and what they got."""
 

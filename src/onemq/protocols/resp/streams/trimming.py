@@ -1,14 +1,14 @@
 """How long a stream may be: the MAXLEN and MINID options of XADD and XTRIM."""
 
 from dataclasses import dataclass
+from itertools import filterfalse, islice
 
 from onemq.core.core import Core
 from onemq.core.stream import Stream
-from onemq.core.stream_ids import id_of
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.streams.ids import parse_id
-from onemq.protocols.resp.streams.removing import Removal, drop_references, is_referenced
+from onemq.protocols.resp.streams.removing import Removal, drop_references
 
 _NODE = 100
 """Trimming that need not be exact removes this many at a time."""
@@ -89,16 +89,30 @@ class Trimming:
         """How many of the entries that are too many go now; the last hundred need not be full if all go."""
         if not self.about:
             return max(surplus, 0)
-        limit = _LIMIT if self.limit is None else self.limit
-        going = min(surplus, limit) if limit else surplus
+        going = min(surplus, self._most(surplus))
         return length if going >= length else max(going, 0) // _NODE * _NODE
 
+    def _most(self, length: int) -> int:
+        """How many of so many entries may be looked at."""
+        limit = _LIMIT if self.limit is None else self.limit
+        return limit if self.about and limit else length
+
     def _remove_acknowledged(self, core: Core, stream: Stream) -> int:
-        gone: list[int] = []
-        surplus = len(stream) - self.length_max if self.length_max is not None else len(stream)
-        for record in stream.records(stream.partition.start):
-            if len(gone) >= surplus or (self.id_min is not None and id_of(record) >= self.id_min):
-                break
-            if not is_referenced(stream, record[0]):
-                gone.append(record[0])
-        return core.removing.delete(stream, gone, by_trimming=True)
+        """Looks at no entry that some group has not come to: a group that reads nothing must not make this slow."""
+        partition = stream.partition
+        cursors = [stream.cursor(group) for group in stream.topic.groups.values()]
+        end = min([cursor.fresh_high for cursor in cursors], default=partition.end)
+        if self.id_min is not None:
+            end = min(end, stream.find(self.id_min))
+        if end <= partition.start:
+            return 0
+        surplus = len(stream) - self.length_max if self.length_max is not None else stream.count_before(end)
+        going = self._going(surplus, len(stream))
+        if not going:
+            return 0
+        free = stream.offsets(end, self._most(len(stream)))
+        for cursor in cursors:
+            free = filterfalse(cursor.unacknowledged.__contains__, free)
+            if cursor.ranked is not None:
+                free = filterfalse(cursor.is_fresh, free)
+        return core.removing.delete(stream, list(islice(free, going)), by_trimming=True)

@@ -1,14 +1,16 @@
 """MAXLEN and MINID: how they are read, and what goes."""
 
+from random import Random
+
 import pytest
 
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import NUMBER_BITS, id_of
 from onemq.core.topics import TopicConfig
 from onemq.protocols.resp.errors import CommandError
-from onemq.protocols.resp.streams.removing import Removal
+from onemq.protocols.resp.streams.removing import Removal, is_referenced
 from onemq.protocols.resp.streams.trimming import Trimming
-from tests.unit.core.broker import Broker, in_memory
+from tests.unit.core.broker import Broker, CountingLog, in_memory
 
 
 def read(text: str) -> Trimming:
@@ -153,3 +155,67 @@ def test_what_becomes_of_references() -> None:
         broker.acknowledge(group, 4)
         assert trim(broker, stream, "MAXLEN 2", removal) == 10 - len(kept)
         assert (len(group.cursors[0].unacknowledged), left(stream)) == (pending, kept)
+
+
+# Only what every group has acknowledged
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("MAXLEN ~ 0", 250), ("MAXLEN ~ 1", 200), ("MAXLEN ~ 151", 0), ("MAXLEN ~ 0 LIMIT 199", 100),
+        ("MAXLEN ~ 0 LIMIT 10", 0), ("MAXLEN ~ 0 LIMIT 0", 250), ("MINID ~ 200", 100), ("MINID ~ 251", 250),
+    ],
+)  # fmt: skip
+def test_about_so_many_means_the_same_where_only_what_is_acknowledged_may_go(text: str, gone: int) -> None:
+    broker, stream = make(250)
+    assert trim(broker, stream, text, Removal.ACKED) == gone
+    assert left(stream)[:1] == ([gone + 1] if gone < 250 else [])
+
+
+def test_a_limit_is_for_what_is_looked_at_whether_it_may_go_or_not() -> None:
+    broker, stream = make(250)
+    group = broker.group("s")
+    broker.receive(group, most=250)
+    broker.acknowledge(group, *range(50, 250))
+    assert trim(broker, stream, "MAXLEN ~ 0 LIMIT 100", Removal.ACKED) == 50
+    assert left(stream) == [*range(1, 51), *range(101, 251)]
+    assert trim(broker, stream, "MAXLEN ~ 0 LIMIT 50", Removal.ACKED) == 0
+
+
+def test_no_entry_is_read_to_find_out_which_are_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = CountingLog()
+    monkeypatch.setattr(Broker, "_open", lambda self: log)
+    broker, stream = make(250)
+    group = broker.group("s")
+    broker.receive(group, most=200)
+    broker.acknowledge(group, *range(100))
+    log.offsets.clear()
+    assert trim(broker, stream, "MAXLEN 10", Removal.ACKED) == 100
+    broker.group("s", "from the start")
+    assert trim(broker, stream, "MAXLEN 10", Removal.ACKED) == 0
+    assert log.offsets == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exact_trimming_takes_the_oldest_that_no_group_refers_to(seed: int) -> None:
+    random = Random(seed)
+    broker, stream = make(30)
+    broker.send(b"", topic="s", priority=9)
+    groups = [broker.group("s", name) for name in "gh"[: random.randrange(3)]]
+    for group in groups:
+        broker.receive(group, most=random.randrange(40))
+        broker.acknowledge(group, *(each for each in list(group.cursors[0].unacknowledged) if random.random() < 0.7))
+    with broker.turn() as core:
+        core.removing.delete(stream, random.sample(range(31), 5))
+    for _ in range(3):
+        offsets = [record[0] for record in stream.records(0)]
+        most = random.randrange(10)
+        free = [offset for offset in offsets if not is_referenced(stream, offset)][:most]
+        assert trim(broker, stream, f"MAXLEN {len(offsets) - most}", Removal.ACKED) == len(free)
+        assert [record[0] for record in stream.records(0)] == [each for each in offsets if each not in free]
+    young = random.randrange(1, 31)
+    offsets = [record[0] for record in stream.records(0)]
+    free = [each for each in offsets if each < young - 1 and not is_referenced(stream, each)]
+    assert trim(broker, stream, f"MINID {young}", Removal.ACKED) == len(free)
+    assert [record[0] for record in stream.records(0)] == [each for each in offsets if each not in free]
