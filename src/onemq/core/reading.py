@@ -71,7 +71,10 @@ def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> 
 
 
 def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
-    """Some of them, as far as they are there."""
+    """Some of them, as far as they are there. A foreign batch is read as a whole: none of them is if one is wrong."""
+    if header.leader_epoch < 0:
+        wanted = set(offsets)
+        return [record for record in decode_batch(data, position, header) if record[0] in wanted]
     try:
         records = decode_some(data, position, header, offsets)
     except UNREADABLE as problem:
@@ -80,7 +83,7 @@ def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[
     if not (set(found) <= set(offsets) and all(map(lt, found, found[1:]))):
         text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
         raise _unreadable(header, text)
-    return _without_ids(records) if header.leader_epoch < 0 else records
+    return records
 
 
 def _bytes_together(descending: list[int]) -> int:
@@ -293,9 +296,18 @@ class Reading:
     ) -> tuple[list[Record], int]:
         """What `records` gives, at once: for those who cannot go on without. The engine must be one that
         answers at once. A batch that cannot be decoded is passed over."""
+        return self._at_once(partition, lambda then: self.records(partition, offset, bytes_max, then, deleted))
+
+    def page_among(self, partition: Partition, offsets: list[int], bytes_max: int) -> tuple[list[Record], int]:
+        """What `records_among` gives, likewise."""
+        return self._at_once(partition, lambda then: self.records_among(partition, offsets, bytes_max, then))
+
+    def _at_once(
+        self, partition: Partition, read: Callable[[Callable[[list[Record], int], None]], None]
+    ) -> tuple[list[Record], int]:
         answers: list[tuple[list[Record], int]] = []
         try:
-            self.records(partition, offset, bytes_max, lambda *answer: answers.append(answer), deleted)
+            read(lambda *answer: answers.append(answer))
         except Unreadable as damage:
             self.unreadable.note(partition, damage)
             return [], damage.next_offset

@@ -218,18 +218,19 @@ class Stream:
 
     def records_back(self, end: int) -> Iterator[Record]:
         """The messages before an offset, the last one first."""
+        block = 1  # mostly the last one is enough, and messages may be large
         while end > self.partition.start:
-            start = max(self.partition.start, end - _BLOCK)
+            start = max(self.partition.start, end - block)
             yield from reversed(self.between(start, end))
-            end = start
+            end, block = start, min(2 * block, _BLOCK)
 
     def between(self, start: int, end: int) -> list[Record]:
         """The messages from an offset to before another."""
         found: list[Record] = []
-        for record in self.records(start):
-            if record[0] >= end:
-                break
-            found.append(record)
+        start, end = max(start, self.partition.start), min(end, self.partition.end)
+        while start < end:
+            page, start = self._reading.page_among(self.partition, list(range(start, end)), _PAGE_BYTES)
+            found += page
         return found
 
     def records_at(self, offsets: list[int]) -> dict[int, Record]:

@@ -7,7 +7,7 @@ import pytest
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
 from onemq.core.topics import TopicConfig
-from tests.unit.core.broker import NOW_MS, Broker
+from tests.unit.core.broker import NOW_MS, Broker, CountingLog, in_memory
 
 
 def id(ms: int, number: int = 0) -> int:
@@ -175,3 +175,14 @@ def test_a_message_from_elsewhere_after_the_clock_went_back(broker: Broker) -> N
     broker.send(b"four", topic="s")
     assert stream.last_id == id(NOW_MS + 60_000, 3)
     assert [record[4] for record in stream.records(3)] == [()]
+
+
+def test_reading_backwards_begins_with_the_last_message_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = CountingLog()
+    monkeypatch.setattr(Broker, "_open", lambda self: log)
+    stream = make(in_memory(), *map(id, range(1, 301)))
+    log.offsets.clear()
+    back = stream.records_back(300)
+    assert (next(back)[0], min(log.offsets)) == (299, 299)
+    assert (next(back)[0], min(log.offsets)) == (298, 297)
+    assert [record[0] for record in back] == list(range(297, -1, -1))
