@@ -55,16 +55,39 @@ def test_a_name_that_is_given_again_is_the_youngest() -> None:
     assert found(given, b"a", b"b", b"c") == [NOW_MS + 2, None, NOW_MS + 3]
 
 
-def test_names_whose_time_is_over_go_when_another_comes_or_when_asked() -> None:
+def test_names_whose_time_is_over_go_when_another_comes() -> None:
     late = NOW_MS + DURATION_MS + 1
     given = window(b"a", b"b")
     given.remember(b"p", b"c", at(late), late)
     assert given.producers == {b"p": {b"c": at(late)}}
+
+
+def test_producers_that_do_not_come_back_are_forgotten_when_another_comes() -> None:
+    given = Window()
+    for place in range(10_000):
+        now_ms = NOW_MS + place * 1_000
+        given.remember(b"%d" % place, b"a", at(now_ms), now_ms)
+        given.remember(b"steady", b"%d" % place, at(now_ms, 1), now_ms)
+    assert len(given.producers) == 101
+    assert {b"steady", b"9900", b"9999"} <= given.producers.keys()
+
+
+def test_a_producer_is_kept_as_long_as_one_of_its_names() -> None:
+    given = window(b"a")
+    given.remember(b"q", b"a", at(NOW_MS + 1), NOW_MS + 1)
+    given.remember(b"p", b"b", at(NOW_MS + 2), NOW_MS + 2)
+    late = NOW_MS + DURATION_MS + 1
+    given.remember(b"r", b"a", at(late), late)
+    assert list(given.producers) == [b"p", b"r"]
+    assert found(given, b"b", now_ms=late) == [NOW_MS + 2]
+
+
+def test_what_is_forgotten_depends_on_what_is_remembered_alone() -> None:
+    """So that it is the same when it is replayed."""
+    late = NOW_MS + DURATION_MS + 1
     given = window(b"a", b"b", b"c")
-    given.forget_old(late)
-    assert given.producers == {b"p": {b"c": at(NOW_MS + 2)}}
-    given.forget_old(late + 1)
-    assert given.producers == {}
+    assert [given.tracked(now_ms) for now_ms in (NOW_MS, late, late + 1)] == [(1, 3), (1, 1), (0, 0)]
+    assert given.dump() == window(b"a", b"b", b"c").dump()
 
 
 def test_a_name_that_is_over_already_leaves_no_producer_behind() -> None:

@@ -68,7 +68,7 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
     first = found.first()
     nodes = (len(found) + 99) // 100
     window = found.window or Window()
-    window.forget_old(session.service.core.stage.now_ms)
+    producers, names = window.tracked(session.service.core.stage.now_ms)
     return {
         "length": replies.integer(len(found)),
         "radix-tree-keys": replies.integer(nodes),
@@ -79,8 +79,8 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
         "recorded-first-entry-id": id_reply(0 if first is None else id_of(first)),
         "idmp-duration": replies.integer(window.duration_ms // 1000),
         "idmp-maxsize": replies.integer(window.names_max),
-        "pids-tracked": replies.integer(len(window.producers)),
-        "iids-tracked": replies.integer(sum(map(len, window.producers.values()))),
+        "pids-tracked": replies.integer(producers),
+        "iids-tracked": replies.integer(names),
         "iids-added": replies.integer(window.added),
         "iids-duplicates": replies.integer(window.duplicates),
     }
