@@ -47,8 +47,8 @@ class GroupTable:
         self._topics = topics
         self._by_id: dict[int, Group] = {}
         self._next_id = 1
-        self._retries: Timers[tuple[Cursor, int]] = Timers()
-        self._leases: Timers[Delivery] = Timers()
+        self._retries: Timers[Delivery] = Timers(_is_done)
+        self._leases: Timers[Delivery] = Timers(_is_done)
         self.hot: dict[Group, None] = {}
         """Groups that may have something for those who wait."""
         topics.on_delete.append(self._topic_deleted)
@@ -358,7 +358,7 @@ class GroupTable:
         if delivery.due_ms == READY:
             cursor.make_ready(offset)
         else:
-            self._retries.add(delivery.due_ms, (cursor, offset))
+            self._retries.add(delivery.due_ms, delivery)
 
     def _own(self, delivery: Delivery) -> None:
         """The messages belong to a member, for as long as its lease lasts, or to nobody, given up."""
@@ -385,6 +385,11 @@ class GroupTable:
 
 def _attributes_entry(attributes: Attributes) -> Any:
     return None if attributes == NO_ATTRIBUTES else msgspec.to_builtins(attributes)
+
+
+def _is_done(delivery: Delivery) -> bool:
+    """Whether all its messages are done, or in other deliveries."""
+    return not delivery.left
 
 
 def held_by(member: Member) -> list[tuple[Cursor, int]]:

@@ -380,10 +380,10 @@ class Groups(GroupTable):
 
     def tick(self, now_ms: int) -> int | None:
         """Retries that are due become ready, and overdue leases end. Returns when to come again."""
-        for cursor, offset in self._retries.pop_due(now_ms, FIRE_PER_TICK_MAX):
-            delivery = cursor.unacknowledged.get(offset)
+        for waiting in self._retries.pop_due(now_ms, FIRE_PER_TICK_MAX):
+            cursor, offset = waiting.cursor, waiting.offsets[0]
             gone = self._by_id.get(cursor.group.id) is not cursor.group
-            if not gone and delivery is not None and delivery.member is None and READY < delivery.due_ms <= now_ms:
+            if not gone and cursor.unacknowledged.get(offset) is waiting and READY < waiting.due_ms <= now_ms:
                 cursor.make_ready(offset)
                 self.hot[cursor.group] = None
         for overdue in self._leases.pop_due(now_ms, FIRE_PER_TICK_MAX):

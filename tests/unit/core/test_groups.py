@@ -9,7 +9,18 @@ from onemq.core.start import FIRST, LAST
 from onemq.errors import InvalidArgument, NotFound
 from onemq.limits import HISTORY_MAX, NAME_BYTES_MAX, REASON_CHARACTERS_MAX
 from onemq.units import DURATION_MS_MAX
-from tests.unit.core.broker import DAY_MS, MINUTE_MS, NOW_MS, SECOND_MS, Answers, Broker, in_flight, state
+from tests.unit.core.broker import (
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    NOW_MS,
+    SECOND_MS,
+    Answers,
+    Broker,
+    in_flight,
+    in_memory,
+    state,
+)
 
 
 @pytest.fixture
@@ -320,6 +331,36 @@ def test_the_deadline_of_a_lease_survives_a_restart(local: Broker) -> None:
     assert in_flight(group) == {0: ("a", 1)}
     local.pass_ms(1_000)
     assert in_flight(group) == {0: (None, 1)}
+
+
+def test_deliveries_that_are_done_do_not_wait_in_memory_for_the_end_of_their_leases() -> None:
+    broker = in_memory()
+    broker.topic()
+    group = broker.group(lease_ms=HOUR_MS)
+    broker.send(*[b""] * 1_001)
+    broker.receive(group, most=1)
+    for offset in range(1, 1_001):
+        broker.receive(group, most=1)
+        broker.acknowledge(group, offset)
+    assert len(broker.core.groups._leases) < 200
+    broker.pass_ms(HOUR_MS)
+    assert in_flight(group) == {0: (None, 1)}
+
+
+def test_nor_do_failed_ones_that_were_claimed_wait_for_their_next_attempt() -> None:
+    broker = in_memory()
+    broker.topic()
+    group = broker.group(policy=Backoff(initial_delay_ms=HOUR_MS, max_redeliveries=-1))
+    broker.send(b"0", b"1")
+    broker.receive(group)
+    broker.fail(group, 0)
+    for _ in range(1_000):
+        broker.fail(group, 1)
+        with broker.turn() as core:
+            core.claims.claim(group, 0, [1], "m")
+    assert len(broker.core.groups._retries) < 200
+    broker.pass_ms(HOUR_MS)
+    assert [offset for _, (offset, *_), _ in broker.receive(group)] == [0]
 
 
 # Seeking
