@@ -38,7 +38,7 @@ MODULES = {
         partition commit local recent""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving reading
         stream streams stream_groups stream_ids removing waiting deadlines timers wheel schedule parking housekeeping
-        topics producers marked bitmap fetching core""",
+        topics producers marked bitmap fetching measure core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn alarm connection outgoing lingering regulars trust",
     "protocols/kafka": "session framing call batch places primitives topics fetch_sessions",

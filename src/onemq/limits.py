@@ -31,6 +31,8 @@ Redis."""
 RESP_LOGIN_REST_MS = 100
 """How long a connection waits for the answer to a wrong password that was compared with a verifier: to find out takes
 milliseconds in which nobody else is served."""
+RESP_REPLY_BYTES_MAX = 240 * MIB
+"""A reply; with what a client may have unsent beside it, less than the `output_bytes_max` of ConnectionLimits."""
 RESP_PARKED_BYTES_MAX = 1 * MIB
 """What a client may send ahead while its commands wait; then we stop reading from it."""
 RESP_NAME_BYTES_MAX = 1 * KIB
@@ -127,6 +129,8 @@ TURN_BYTES_MAX = 32 * MIB
 """What one turn gathers before the server ends it and begins another."""
 RECEIVE_BYTES_MAX = 1 * MIB
 """What one read of the log brings to a receiver, unless one message is larger."""
+HANDED_BYTES_MAX = 64 * MIB
+"""What one request hands out that takes as much as there is. The batch with which it is reached is given as well."""
 FETCH_BYTES_MAX = 32 * MIB
 """What one fetch of whole batches brings, unless one batch is larger."""
 HISTORY_MAX = 16

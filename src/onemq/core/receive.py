@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from onemq.core.group import Group
 from onemq.core.lanes import Pick
+from onemq.core.measure import bytes_of
 from onemq.core.whole import Whole
-from onemq.limits import RECEIVE_BYTES_MAX
+from onemq.limits import HANDED_BYTES_MAX, RECEIVE_BYTES_MAX
 from onemq.message import Record
 
 Handed = tuple[int, Record, int]
@@ -16,8 +17,8 @@ class Receive:
     """One request for messages. Its answer comes once, at once or later."""
 
     __slots__ = (
-        "_bytes", "_measured", "allowance", "answered", "got", "group", "in_flight", "member", "most", "number", "then",
-        "whole",
+        "_bytes", "_looked", "_measured", "allowance", "answered", "bytes_max", "got", "group", "in_flight", "member",
+        "most", "number", "then", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -33,11 +34,12 @@ class Receive:
         """Whether what it gets must be acknowledged; else it is done when it is handed out."""
         self.allowance: Callable[[], int] | None = None
         """Says how many it takes now, where that changes while it waits. Such a request is answered when it has
-        `RECEIVE_BYTES_MAX`, too."""
+        `RECEIVE_BYTES_MAX`, too, and any other when it has `bytes_max`."""
+        self.bytes_max = HANDED_BYTES_MAX
         self.whole: Whole | None = None
         """What it wants and has got as whole batches, if it takes such."""
         self.got: list[Handed] = []
-        self.answered = False
+        self.answered = self._looked = False
         self._measured = self._bytes = 0
 
     @property
@@ -47,11 +49,12 @@ class Receive:
 
     def is_full(self) -> bool:
         """Whether no more is read for it, because of the size of what it has."""
-        if self.allowance is None:
+        if self.allowance is None and not self._looked:
+            self._looked = True  # it has a batch at most, and with the next one nearly always as many as it wants
             return False
-        self._bytes += sum(len(record[3] or b"") for _, record, _ in self.got[self._measured :])
+        self._bytes += bytes_of([record for _, record, _ in self.got[self._measured :]])
         self._measured = len(self.got)
-        return self._bytes >= RECEIVE_BYTES_MAX
+        return self._bytes >= (self.bytes_max if self.allowance is None else RECEIVE_BYTES_MAX)
 
     def most_of(self, pick: Pick | None) -> int:
         """How many more it gets at once."""

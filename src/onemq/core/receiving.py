@@ -14,12 +14,14 @@ from onemq.core.deadlines import Deadlines
 from onemq.core.group import Group
 from onemq.core.groups import Groups, is_exhausted
 from onemq.core.lanes import Pick
+from onemq.core.measure import at_once
 from onemq.core.receive import Handed, Receive
 from onemq.core.screening import Screening
 from onemq.core.stage import Stage
 from onemq.core.supply import Supply
 from onemq.core.whole import Share, Whole, can_be_whole, may_expire, part_of, runs_handed
 from onemq.errors import Corrupt
+from onemq.limits import HANDED_BYTES_MAX
 from onemq.log.batch import read_extent
 from onemq.message import Record
 
@@ -50,9 +52,10 @@ class Receiving:
         number: int | None = None,
         in_flight: bool = True,
         allowance: Callable[[], int] | None = None,
+        bytes_max: int = HANDED_BYTES_MAX,
     ) -> Receive:
-        """Asks for up to `most` messages of a group. Without anything to hand out, the request waits
-        until a time, or is answered with nothing."""
+        """Asks for up to `most` messages of a group, and about so many bytes. Without anything to hand out, the
+        request waits until a time, or is answered with nothing."""
         self._groups.check_receiver(group, member, number)
         self._stage.check()
         if group.config.assign != "none" and member not in group.members:
@@ -60,6 +63,7 @@ class Receiving:
         request = Receive(group, member, most, then, number)
         request.in_flight = in_flight
         request.allowance = allowance
+        request.bytes_max = bytes_max
         return self._begin(request, wait_until_ms)
 
     def receive_whole(
@@ -202,6 +206,8 @@ class Receiving:
             return
         for cursor in self._cursors(request):
             while cursor.has_ready() and len(request.got) < request.most and self.screening.may_read(request.group):
+                if request.is_full():
+                    return
                 self._hand_again(request, cursor)
             if request.whole is not None and self._hand_batches(request, request.whole, cursor):
                 continue
@@ -225,7 +231,7 @@ class Receiving:
         while len(request.got) < request.most:
             limit = admission.limit(cursor, request.member) if admission is not None else NO_LIMIT
             if cursor.has_ready() and cursor.ready[0] < limit:
-                if not self.screening.may_read(cursor.group):
+                if request.is_full() or not self.screening.may_read(cursor.group):
                     return
                 self._hand_again(request, cursor, limit)
                 continue
@@ -265,7 +271,8 @@ class Receiving:
 
     def _take_ready(self, request: Receive, cursor: Cursor, limit: int) -> list[int]:
         offsets: list[int] = []
-        while len(offsets) < request.most - len(request.got) and cursor.has_ready() and cursor.ready[0] < limit:
+        most = min(request.most - len(request.got), at_once(cursor.group.topic.config.message_bytes_max))
+        while len(offsets) < most and cursor.has_ready() and cursor.ready[0] < limit:
             offset = cursor.pop_ready()
             delivery = cursor.unacknowledged[offset]
             if is_exhausted(cursor, delivery):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.cursor import Cursor
 from onemq.core.group import Group
+from onemq.core.measure import at_once, bytes_of
 from onemq.core.reading import Reading
 from onemq.core.stream_ids import ID_MAX, NUMBER_BITS, NUMBER_MAX, id_of
 from onemq.core.unreadable import Unreadable
@@ -236,6 +237,17 @@ class Stream:
     def records_at(self, offsets: list[int]) -> dict[int, Record]:
         """The messages at offsets, without those that are gone."""
         return {record[0]: record for record in self._reading.page_at(self.partition, sorted(offsets))}
+
+    def first_at(self, offsets: list[int], bytes_max: int) -> tuple[list[int], dict[int, Record]]:
+        """The first of some offsets and their messages, as many as about so many bytes are."""
+        found: dict[int, Record] = {}
+        step, end = at_once(self.topic.config.message_bytes_max), 0
+        while end < len(offsets) and bytes_max > 0:
+            records = self.records_at(offsets[end : end + step])
+            bytes_max -= bytes_of(records.values())
+            found.update(records)
+            end += step
+        return offsets[:end], found
 
     def first(self) -> Record | None:
         """The oldest message."""

@@ -9,6 +9,9 @@ Items of arrays, maps and sets are encoded already: a reply is joined once, from
 
 from collections.abc import Iterable, Sequence
 
+from onemq.errors import TooLarge
+from onemq.limits import RESP_REPLY_BYTES_MAX
+
 OK = b"+OK\r\n"
 EMPTY_ARRAY = b"*0\r\n"
 EMPTY_BULK = b"$0\r\n\r\n"
@@ -108,6 +111,11 @@ def array(items: Sequence[bytes]) -> bytes:
 def bulks(values: Sequence[bytes]) -> bytes:
     """An array of bulk strings."""
     return array(list(map(bulk, values)))
+
+
+def too_large(advice: str = "") -> TooLarge:
+    """A reply that cannot be sent, and perhaps what to ask for instead."""
+    return TooLarge(f"the reply would have more than {RESP_REPLY_BYTES_MAX} bytes{advice}")
 
 
 def lines(text: str) -> bytes:

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from onemq.errors import Busy, OneMQError, ProtocolError
-from onemq.limits import BACKLOG_UNCOUNTED_BYTES, RESP_PARKED_BYTES_MAX
+from onemq.limits import BACKLOG_UNCOUNTED_BYTES, RESP_PARKED_BYTES_MAX, RESP_REPLY_BYTES_MAX
 from onemq.protocols import Arrived, Peer, ReceiveAlike
 from onemq.protocols.backlog import Share
 from onemq.protocols.resp import replies
@@ -362,6 +362,8 @@ class RespSession:
             reply = self._refuse(error)
         finally:
             self._running = False
+        if len(reply) > RESP_REPLY_BYTES_MAX:
+            reply = self._instead_of(reply, command)
         if self._interrupted or self._output or self.skipped_replies:
             self._finish_single(reply)
         elif reply:
@@ -430,6 +432,8 @@ class RespSession:
                 self._output.append(reply)
                 self._output_bytes += len(reply)
                 if self._output_bytes > _BURST_BYTES:
+                    if len(reply) > RESP_REPLY_BYTES_MAX and command is not None:
+                        self._output[-1] = self._instead_of(reply, command)
                     self._hand_over()
                     if self.peer.congested:
                         return
@@ -450,6 +454,12 @@ class RespSession:
         if self.service.afterwards:
             self.service.run_afterwards()
         return self.refusal(error)
+
+    def _instead_of(self, reply: bytes, command: "Command") -> bytes:
+        """What is sent instead of a reply that is too large. One that tells of a change must be sent all the same."""
+        if command.writes or (self.last_command is not None and self.last_command.writes):
+            return reply
+        return self.refusal(replies.too_large(": ask for less at a time"))
 
     def _unknown(self, request: list[bytes]) -> OneMQError:
         if request[0].lower() in _HTTP_WORDS:

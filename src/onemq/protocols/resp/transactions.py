@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING
 
 from onemq.core.keyspace import Keyspace
 from onemq.errors import OneMQError, TooLarge
-from onemq.limits import BACKLOG_UNCOUNTED_BYTES, RESP_NAMES_BYTES_MAX, RESP_TRANSACTION_BYTES_MAX
+from onemq.limits import (
+    BACKLOG_UNCOUNTED_BYTES,
+    RESP_NAMES_BYTES_MAX,
+    RESP_REPLY_BYTES_MAX,
+    RESP_TRANSACTION_BYTES_MAX,
+)
 from onemq.protocols.backlog import Backlog, Share
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command
@@ -84,6 +89,7 @@ class Transaction:
         if not silent:
             session.write(b"*%d\r\n" % len(self._queue))
         session.atomic = session.service.atomic = True
+        bytes_left = RESP_REPLY_BYTES_MAX
         try:
             refused = self._refused(session)
             is_broken = bool(refused)
@@ -92,6 +98,9 @@ class Transaction:
                 reply = refused.get(index)
                 if reply is None:
                     reply = session.error(_NOT_RUN) if is_broken and is_ours else _reply(session, row, request)
+                if len(reply) > bytes_left and not row.writes:
+                    reply = session.refusal(replies.too_large(", with those before it in the transaction"))
+                bytes_left -= len(reply)
                 is_broken |= is_ours and reply.startswith(b"-")
                 if session.skipped_replies <= 0:  # CLIENT REPLY SKIP means the command after this transaction
                     silent = session.skipped_replies < 0

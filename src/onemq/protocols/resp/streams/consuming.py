@@ -78,8 +78,9 @@ def entries_of(cursor: Cursor, records: list[Record]) -> Entries:
 
 
 def new_entries(
-    session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, acknowledge: bool
-) -> Entries:
+    session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, acknowledge: bool,
+    bytes_max: int,
+) -> Entries:  # fmt: skip
     """Entries that the group has not handed out yet, or that came back; now in flight with the consumer."""
     cursor = stream.cursor(group)
     if not cursor.available:
@@ -90,7 +91,9 @@ def new_entries(
     records = receiving.take_fresh(group, consumer, count or ALL, acknowledge)
     if records is None:
         got: list[Handed] = []
-        receiving.receive(group, consumer, count or ALL, got.extend, in_flight=acknowledge)
+        receiving.receive(
+            group, consumer, count or ALL, got.extend, in_flight=acknowledge, bytes_max=bytes_max
+        )
         records = [record for _, record, _ in got]
     if records:
         known_consumer(session, group, consumer)
@@ -126,7 +129,7 @@ def in_order(stream: Stream, cursor: Cursor, start: int, end: int = ID_MAX) -> l
 
 
 def history(
-    session: "RespSession", stream: Stream, group: Group, consumer: str, after: int, count: int | None
+    session: "RespSession", stream: Stream, group: Group, consumer: str, after: int, count: int | None, bytes_max: int
 ) -> Entries:
     """Entries that the consumer has and did not acknowledge, once more."""
     member = known_consumer(session, group, consumer)
@@ -138,8 +141,7 @@ def history(
     core = session.service.core
     if group.policy is not None:
         own = [each for each in own if not core.claims.bury_if_worn_out(cursor, each)]
-    own = own[:count]
-    records = stream.records_at(own)
+    own, records = stream.first_at(own[:count], bytes_max)
     if records:
         again = {offset: min(cursor.unacknowledged[offset].count + 1, COUNT_MAX) for offset in records}
         core.claims.take(group, 0, consumer, core.stage.now_ms, again)
@@ -159,7 +161,7 @@ def is_idle(delivery: Delivery, now_ms: int, idle_ms: int) -> bool:
 
 def claim_entries(
     session: "RespSession", stream: Stream, group: Group, consumer: str, count: int | None, idle_ms: int,
-    acknowledge: bool,
+    acknowledge: bool, bytes_max: int,
 ) -> Entries:  # fmt: skip
     """Pending entries that are idle for long enough, then new ones; each with its idle time and delivery count."""
     core, cursor = session.service.core, stream.cursor(group)
@@ -172,17 +174,17 @@ def claim_entries(
         return entries
     known_consumer(session, group, consumer)
     idle.sort(key=lambda offset: _claim_order(deliveries[offset], offset))
-    idle = idle[:count]
+    idle, records = stream.first_at(idle[:count], bytes_max)
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
-    records = stream.records_at(idle)
     claimed = set(core.claims.claim(group, 0, [offset for offset in idle if offset in records], consumer))
     for offset in idle:
         if offset in claimed:
             entries.add_encoded(_with_numbers(records[offset], *before[offset]))
     left = None if count is None else count - entries.count
-    if left != 0 and cursor.has_fresh:
+    bytes_max -= entries.size()
+    if left != 0 and bytes_max > 0 and cursor.has_fresh:
         got: list[Handed] = []
-        core.receiving.receive(group, consumer, left or ALL, got.extend, in_flight=acknowledge)
+        core.receiving.receive(group, consumer, left or ALL, got.extend, in_flight=acknowledge, bytes_max=bytes_max)
         for _, record, _ in got:
             entries.add_encoded(_with_numbers(record, 0, 0))
     return entries

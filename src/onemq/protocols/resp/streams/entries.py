@@ -73,6 +73,11 @@ class Entries:
         self.count += 1
         self._parts.append(entry)
 
+    def size(self) -> int:
+        """How many bytes they take in the reply."""
+        self._parts = [b"".join(self._parts)]
+        return len(self._parts[0])
+
     def reply(self) -> bytes:
         """All of them as one array."""
         return b"*%d\r\n%b" % (self.count, b"".join(self._parts))

@@ -8,6 +8,7 @@ from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
+from onemq.limits import HANDED_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
@@ -153,8 +154,16 @@ def xclaim(session: "RespSession", request: list[bytes]) -> bytes:
     if claim.last_id > core.stream_groups.last_delivered(stream, group):
         core.stream_groups.place(stream, group, claim.last_id, core.stream_groups.entries_read(stream, group))
     consumer = text_of(request[3])
-    entries = [_claim_one(session, stream, group, consumer, id, idle_ms, claim) for id in ids]
-    return replies.array([entry for entry in entries if entry])
+    entries: list[bytes] = []
+    bytes_left = HANDED_BYTES_MAX
+    for id in ids:
+        entry = _claim_one(session, stream, group, consumer, id, idle_ms, claim)
+        if entry:
+            entries.append(entry)
+            bytes_left -= len(entry)
+            if bytes_left <= 0:
+                break  # the rest stays as it is, as if others had claimed it
+    return replies.array(entries)
 
 
 def _claim_one(
@@ -206,9 +215,9 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
     scan = in_order(stream, cursor, start)
     claimed: list[bytes] = []
     gone: list[int] = []
-    looked = 0
+    looked, bytes_left = 0, HANDED_BYTES_MAX
     for offset in scan[: count * _SCAN_PER_CLAIM]:
-        if len(claimed) + len(gone) >= count:
+        if len(claimed) + len(gone) >= count or bytes_left <= 0:
             break
         looked += 1
         if not stream.is_live(offset):
@@ -221,6 +230,7 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
             known_consumer(session, group, consumer)
             if core.claims.claim(group, 0, [offset], consumer, counts=not only_ids):
                 claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
+                bytes_left -= len(claimed[-1])
     left = scan[looked:]
     ids = stream.ids_of(cursor, [*gone, *left[:1]])
     core.groups.acknowledge(group, 0, gone)

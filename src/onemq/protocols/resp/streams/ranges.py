@@ -3,7 +3,9 @@
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
+from onemq.core.measure import within
 from onemq.core.stream_ids import id_of
+from onemq.limits import RESP_REPLY_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import syntax_error
@@ -42,4 +44,5 @@ def _range(session: "RespSession", request: list[bytes], start: int, end: int, b
         records = takewhile(lambda record: id_of(record) >= start, stream.records_back(stream.find(end + 1)))
     else:
         records = takewhile(lambda record: id_of(record) <= end, stream.records(stream.find(start)))
-    return Entries(islice(records, count)).reply()
+    refusal = replies.too_large(": use COUNT, and go on from the last ID" if count is None else ": use a smaller COUNT")
+    return Entries(within(islice(records, count), RESP_REPLY_BYTES_MAX, refusal)).reply()

@@ -6,10 +6,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from onemq.core.group import Group
+from onemq.core.measure import within
 from onemq.core.partition import Partition
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
 from onemq.errors import OneMQError
+from onemq.limits import HANDED_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
@@ -152,12 +154,16 @@ def _position(stream: Stream | None, word: bytes) -> int:
 
 def _read(session: "RespSession", after: list[tuple[bytes, int]], count: int | None) -> Answer:
     answer: Answer = []
+    bytes_left = HANDED_BYTES_MAX
     for key, id in after:
         stream = session.service.core.streams.find(key)
         if stream is not None and len(stream) and stream.last_id > id:
-            found = Entries(islice(stream.records(stream.find(id + 1)), count))
+            found = Entries(within(islice(stream.records(stream.find(id + 1)), count), bytes_left))
             if found.count:
                 answer.append((key, found))
+            bytes_left -= found.size()
+            if bytes_left <= 0:
+                break
     return answer
 
 
@@ -200,24 +206,31 @@ class GroupReader:
         return stream, group
 
     def _read(self) -> Answer:
-        session, options = self._session, self._options
         answer: Answer = []
+        bytes_left = HANDED_BYTES_MAX
         for key, after in self._places:
-            stream, group = self._find(key)
-            if after is not None:
-                found = history(session, stream, group, options.consumer, after, options.count)
+            found = self._read_one(key, after, bytes_left)
+            if found.count or after is not None:
                 answer.append((key, found))
-                continue
-            if options.claim_idle_ms is None:
-                found = new_entries(session, stream, group, options.consumer, options.count, options.acknowledge)
-            else:
-                found = claim_entries(
-                    session, stream, group, options.consumer, options.count, options.claim_idle_ms,
-                    options.acknowledge,
-                )  # fmt: skip
-            if found.count:
-                answer.append((key, found))
+            if len(self._places) > 1:
+                bytes_left -= found.size()
+                if bytes_left <= 0:
+                    break
         return answer
+
+    def _read_one(self, key: bytes, after: int | None, bytes_max: int) -> Entries:
+        session, options = self._session, self._options
+        stream, group = self._find(key)
+        if after is not None:
+            return history(session, stream, group, options.consumer, after, options.count, bytes_max)
+        if options.claim_idle_ms is None:
+            return new_entries(
+                session, stream, group, options.consumer, options.count, options.acknowledge, bytes_max
+            )
+        return claim_entries(
+            session, stream, group, options.consumer, options.count, options.claim_idle_ms, options.acknowledge,
+            bytes_max,
+        )  # fmt: skip
 
     def _new(self, waiting: "Waiting") -> None:
         """Waits in line for what the groups have to hand out."""
