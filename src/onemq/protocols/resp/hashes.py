@@ -45,6 +45,7 @@ def hget(session: "RespSession", request: list[bytes]) -> bytes:
 def hmget(session: "RespSession", request: list[bytes]) -> bytes:
     null = session.replies.null
     values = session.service.core.keys.hashes.get_many(request[1], request[2:])
+    replies.check_sizes(values)
     return replies.array([null if value is None else replies.bulk(value) for value in values])
 
 
@@ -112,8 +113,11 @@ def hrandfield(session: "RespSession", request: list[bytes]) -> bytes:
     indexes = chance.indexes(length, count)
     items = list(hashes.all(request[1]).items()) if indexes else []
     if with_values:
+        replies.check_sizes(word for at in indexes for word in items[at])
         return session.replies.pairs([(replies.bulk(items[at][0]), replies.bulk(items[at][1])) for at in indexes])
-    return replies.bulks([items[at][0] for at in indexes])
+    fields = [items[at][0] for at in indexes]
+    replies.check_sizes(fields)
+    return replies.bulks(fields)
 
 
 COMMANDS: tuple[Command, ...] = rows(

@@ -118,6 +118,13 @@ def too_large(advice: str = "") -> TooLarge:
     return TooLarge(f"the reply would have more than {RESP_REPLY_BYTES_MAX} bytes{advice}")
 
 
+def check_sizes(values: Iterable[bytes | None]) -> None:
+    """To be called before values are put together that a request may name again and again. Raises TooLarge if they are
+    more than a reply may be."""
+    if sum(map(len, filter(None, values))) > RESP_REPLY_BYTES_MAX:
+        raise too_large(": ask for fewer at a time")
+
+
 def lines(text: str) -> bytes:
     """An array of the lines of a text, as HELP answers."""
     return array([simple(line) for line in text.splitlines()])

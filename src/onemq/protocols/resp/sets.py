@@ -66,7 +66,9 @@ def srandmember(session: "RespSession", request: list[bytes]) -> bytes:
         return replies.bulk(sets.at(request[1], chance.index(size))) if size else session.replies.null
     indexes = chance.indexes(size, count)
     members = sets.members(request[1]) if indexes else []
-    return replies.bulks([members[at] for at in indexes])
+    drawn = [members[at] for at in indexes]
+    replies.check_sizes(drawn)
+    return replies.bulks(drawn)
 
 
 def smove(session: "RespSession", request: list[bytes]) -> bytes:

@@ -166,6 +166,7 @@ def zrandmember(session: "RespSession", request: list[bytes]) -> bytes:
     pairs = [sorted_sets.ranks(request[1], rank, rank)[0] for rank in ranks]
     if count is None:
         return replies.bulk(pairs[0][1]) if pairs else session.replies.null
+    replies.check_sizes(member for _, member in pairs)
     if with_scores:
         return session.replies.pairs([encoded(session, pair) for pair in pairs])
     return replies.bulks([member for _, member in pairs])

@@ -145,11 +145,9 @@ def getex(session: "RespSession", request: list[bytes]) -> bytes:
 def mget(session: "RespSession", request: list[bytes]) -> bytes:
     """Null for a key that is not there or no string."""
     keys, null = session.service.core.keys, session.replies.null
-    found = []
-    for key in request[1:]:
-        value = keys.strings.get(key) if type(keys.values.get(key)) is bytes else None
-        found.append(null if value is None else replies.bulk(value))
-    return replies.array(found)
+    values = [keys.strings.get(key) if type(keys.values.get(key)) is bytes else None for key in request[1:]]
+    replies.check_sizes(values)
+    return replies.array([null if value is None else replies.bulk(value) for value in values])
 
 
 def mset(session: "RespSession", request: list[bytes]) -> bytes:
