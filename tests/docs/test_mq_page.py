@@ -1,7 +1,6 @@
 """docs/protocols/mq.md says what OneMQ does: its examples are run, its reference is that of the code."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 from onemq.protocols.resp.mq.help import FACTS
 from tests.docs.mq_page import OPTIONS, PAGE, reference
 from tests.docs.resp_page import Example, alike, blocks, serve, steps
+from tests.needs import needs_redis_cli
 from tests.process import Serve
 
 TEXT = PAGE.read_text()
@@ -24,7 +24,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         yield serving
 
 
-@pytest.mark.skipif(shutil.which("redis-cli") is None, reason="redis-cli is missing: apt-get install redis-tools")
+@needs_redis_cli
 def test_redis_cli_shows_what_the_page_shows(broker: Serve) -> None:
     example = Example(broker.port, *OPTIONS)
     for block in blocks("redis", TEXT):

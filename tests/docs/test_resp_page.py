@@ -4,7 +4,6 @@ The examples for redis-cli in README.md are run here, too.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,14 +18,11 @@ from onemq.protocols.resp.commands import COMMANDS
 from onemq.protocols.resp.version import REDIS_VERSION
 from tests.docs.resp_page import PAGE, Example, alike, blocks, command_table, serve
 from tests.interop.pair import connection, needs_redis_server, redis_server
+from tests.needs import needs_redis_cli
 from tests.process import Serve
 
 TEXT = PAGE.read_text()
 README = (PAGE.parents[2] / "README.md").read_text()
-
-needs_redis_cli = pytest.mark.skipif(
-    shutil.which("redis-cli") is None, reason="redis-cli is missing: apt-get install redis-tools"
-)
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, ResponseError
 from redis.retry import Retry
 
 from tests.interop.forms import FormParser, Node
+from tests.needs import needs
 from tests.process import START_SECONDS_MAX, free_port
 
 PEER_VERSION = "7.0"
@@ -41,7 +41,7 @@ def _obstacle() -> str:
     return f"replies are compared with those of Redis {PEER_VERSION}, and the redis-server here is {version}"
 
 
-needs_redis_server = pytest.mark.skipif(bool(_obstacle()), reason=_obstacle())
+needs_redis_server = needs(_obstacle())
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A running broker, talked to by clients that we did not write: redis-cli and redis-py (D1)."""
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -11,11 +10,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.needs import needs_redis_cli
 from tests.process import Serve
-
-needs_redis_cli = pytest.mark.skipif(
-    shutil.which("redis-cli") is None, reason="redis-cli is missing: apt-get install redis-tools"
-)
 
 
 @pytest.fixture(scope="module")
