@@ -155,7 +155,7 @@ def _xadd(session: "RespSession", request: list[bytes]) -> bytes:
         _check_first(session, request[1], options, fields, due_ms)
         stream = core.streams.create(request[1], session.service.topic_config)
     if due_ms is not None:
-        return _schedule(core, stream, fields, due_ms)
+        return _schedule(core, stream, options, fields, due_ms)
     id = _add(core, stream, options, fields)
     return replies.bulk(id_text(id))
 
@@ -215,10 +215,13 @@ def _digest(fields: list[bytes]) -> bytes:
     return digest.digest()
 
 
-def _schedule(core: Core, stream: Stream, fields: list[bytes], due_ms: int) -> bytes:
-    """Adds the entry when it is due. The answer is no entry's id: it tells when, and the number in the schedule."""
+def _schedule(core: Core, stream: Stream, options: _Options, fields: list[bytes], due_ms: int) -> bytes:
+    """Adds the entry when it is due, and trims now. The answer is no entry's id: it tells when, and the number in the
+    schedule."""
     body, headers = to_message(fields)
     timer = core.schedule.add(stream.topic, due_ms, body, None, headers, 0)
+    if options.trimming.given:
+        options.trimming.apply(core, stream)
     return replies.bulk(id_text(due_ms << NUMBER_BITS | timer))
 
 

@@ -11,6 +11,7 @@ from onemq.protocols.resp.errors import CommandError
 from onemq.protocols.resp.streams.removing import Removal, is_referenced
 from onemq.protocols.resp.streams.trimming import Trimming
 from tests.unit.core.broker import Broker, CountingLog, in_memory
+from tests.unit.protocols.resp.fakes import Client
 
 
 def read(text: str) -> Trimming:
@@ -219,3 +220,23 @@ def test_exact_trimming_takes_the_oldest_that_no_group_refers_to(seed: int) -> N
     free = [each for each in offsets if each < young - 1 and not is_referenced(stream, each)]
     assert trim(broker, stream, f"MINID {young}", Removal.ACKED) == len(free)
     assert [record[0] for record in stream.records(0)] == [each for each in offsets if each not in free]
+
+
+# Together with a delivery time
+
+
+@pytest.mark.parametrize("trimming", ["MAXLEN 2", "MAXLEN = 2", "MINID 2-1", "MAXLEN 2 ACKED"])
+def test_an_entry_that_is_due_later_trims_what_is_there_now(trimming: str) -> None:
+    client = Client()
+    for id in ("1-1", "1-2", "2-1", "2-2"):
+        client.ask("XADD", "s", id, "f", "v")
+    client.ask("XADD", "s", *trimming.split(), "*", "_delay", "1s", "f", "v")
+    assert [id for id, _ in client.ask("XRANGE", "s", "-", "+")] == [b"2-1", b"2-2"]
+
+
+def test_one_that_is_refused_trims_nothing() -> None:
+    client = Client()
+    client.ask("XADD", "s", "1-1", "f", "v")
+    answer = client.ask("XADD", "s", "MAXLEN", "0", "5-1", "_delay", "1s", "f", "v")
+    assert "gets its ID when it is added" in str(answer)
+    assert client.ask("XLEN", "s") == 1
