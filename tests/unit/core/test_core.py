@@ -17,7 +17,6 @@ from onemq.log.disk import OsDisk
 from onemq.log.engine import Done, Log, WriteSet
 from onemq.log.local import LocalLog
 from onemq.log.memory import MemoryLog
-from onemq.log.since import Since
 from tests.sim.disk import SimDisk
 from tests.sim.fingerprint import first_difference
 from tests.unit.core.broker import (
@@ -212,7 +211,7 @@ def test_checkpoints_in_the_middle_of_everything_lose_nothing() -> None:
     """Every turn may be the one after which the state is written down."""
     broker = simulated()
     assert isinstance(broker.log, LocalLog)
-    broker.log._since = Since(journal_bytes_max=1, entries_max=0)
+    broker.log._since._entries_max = 0
     busy(broker)
     assert len(snapshot.list_files(broker.log._disk)) == snapshot.KEPT
     before = state(broker.core)
