@@ -1,8 +1,9 @@
 """What XREADGROUP hands out: new entries, a consumer's own pending ones, claimed ones; and XACK."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
@@ -118,14 +119,20 @@ def wait_for_new(
 
 def in_order(stream: Stream, cursor: Cursor, start: int, end: int = ID_MAX) -> list[int]:
     """The pending offsets of a group whose ids lie in an interval."""
-    pending = sorted(cursor.unacknowledged)
-    if start <= 1 and end == ID_MAX:
-        return pending
-    first, after = stream.find(start), stream.find(end + 1)
-    ids = stream.ids_of(cursor, [each for each in pending if not stream.is_live(each)])
-    return [
-        each for each in pending if (start <= ids[each] <= end if each in ids else first <= each < after)
-    ]
+    pending = sorted(cursor.unacknowledged)  # mostly they are in order already, which takes a few ms for a million
+    first = _place_of(stream, cursor, pending, start) if start > 1 else 0
+    after = _place_of(stream, cursor, pending, end + 1) if end < ID_MAX else len(pending)
+    return pending[first:after]
+
+
+def _place_of(stream: Stream, cursor: Cursor, pending: list[int], id: int) -> int:
+    """Where those begin, of pending offsets, that have this id or a higher one."""
+    offset = stream.find(id)
+    place = bisect_left(pending, offset) if stream.is_live(offset) else len(pending)
+    if not place or stream.is_live(pending[place - 1]):
+        return place
+    # Entries were deleted before the first that is there: as for all others, their ids grow with their offsets.
+    return bisect_left(pending, id, 0, place, key=lambda offset: stream.ids_of(cursor, [offset]).get(offset, 0))
 
 
 def history(
@@ -137,11 +144,10 @@ def history(
     entries = Entries()
     if after >= ID_MAX:
         return entries
-    own = [each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member]
     core = session.service.core
-    if group.policy is not None:
-        own = [each for each in own if not core.claims.bury_if_worn_out(cursor, each)]
-    own, records = stream.first_at(own[:count], bytes_max)
+    mine = (each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member)
+    own = list(islice((each for each in mine if not core.claims.bury_if_worn_out(cursor, each)), count))
+    own, records = stream.first_at(own, bytes_max)
     if records:
         again = {offset: min(cursor.unacknowledged[offset].count + 1, COUNT_MAX) for offset in records}
         core.claims.take(group, 0, consumer, core.stage.now_ms, again)

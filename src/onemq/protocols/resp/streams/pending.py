@@ -1,6 +1,7 @@
 """XPENDING, XCLAIM, XAUTOCLAIM, XNACK: entries that were handed out and not acknowledged."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from onemq.core.delivery import COUNT_MAX, Member
@@ -216,7 +217,7 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
     claimed: list[bytes] = []
     gone: list[int] = []
     looked, bytes_left = 0, HANDED_BYTES_MAX
-    for offset in scan[: count * _SCAN_PER_CLAIM]:
+    for offset in islice(scan, count * _SCAN_PER_CLAIM):
         if len(claimed) + len(gone) >= count or bytes_left <= 0:
             break
         looked += 1
@@ -231,8 +232,8 @@ def xautoclaim(session: "RespSession", request: list[bytes]) -> bytes:
             if core.claims.claim(group, 0, [offset], consumer, counts=not only_ids):
                 claimed.append(id_reply(id_of(record)) if only_ids else entry_reply(record))
                 bytes_left -= len(claimed[-1])
-    left = scan[looked:]
-    ids = stream.ids_of(cursor, [*gone, *left[:1]])
+    left = scan[looked : looked + 1]
+    ids = stream.ids_of(cursor, [*gone, *left])
     core.groups.acknowledge(group, 0, gone)
     return replies.array([
         id_reply(ids.get(left[0], 0) if left else 0),

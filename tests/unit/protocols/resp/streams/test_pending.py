@@ -1,0 +1,103 @@
+"""Pending entries by their ids, as XPENDING, XAUTOCLAIM and XREADGROUP list them, some of them deleted or trimmed."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from onemq.protocols.resp.service import RespService
+from tests.unit.core.broker import Broker, in_memory
+from tests.unit.protocols.resp.fakes import Client
+from tests.unit.protocols.resp.streams.test_lost_entries import FACTS
+
+ENTRIES = 60
+
+
+class Told:
+    """Commands to a broker, each in a turn of its own."""
+
+    def __init__(self) -> None:
+        self.broker: Broker = in_memory()
+        self._client = Client(RespService(self.broker.core, FACTS))
+
+    def __call__(self, line: str) -> Any:
+        with self.broker.turn():
+            return self._client.ask(*line.split())
+
+
+@pytest.fixture
+def tell() -> Told:
+    """A stream with the entries 10-0, 20-0, ..., and a group that has not read them."""
+    tell = Told()
+    for number in range(1, ENTRIES + 1):
+        tell(f"XADD s {number * 10}-0 f v")
+    tell("XGROUP CREATE s g 0")
+    return tell
+
+
+def times(ids: list[bytes]) -> list[int]:
+    return [int(id.partition(b"-")[0]) for id in ids]
+
+
+def thinned(tell: Told, random: Random) -> tuple[list[int], set[int]]:
+    """Makes entries pending and removes some of them; returns what is pending, and which of it is still there."""
+    for consumer in "abc":
+        tell(f"XREADGROUP GROUP g {consumer} COUNT {random.randrange(1, ENTRIES // 2)} STREAMS s >")
+    read = [10 * number for number in range(1, ENTRIES + 1)][: tell.broker.core.groups.get("s", "g").cursors[0].next]
+    done = {each for each in read if random.random() < 0.2}
+    start = random.choice([0, 0, random.randrange(10 * ENTRIES)])
+    gap = random.randrange(10 * ENTRIES)
+    gone = {each for each in read if each < start or gap <= each < gap + 150 or random.random() < 0.1}
+    for each in done:
+        tell(f"XACK s g {each}-0")
+    for each in gone:
+        tell(f"XDEL s {each}-0")
+    tell(f"XTRIM s MINID {start}-0")
+    pending = [each for each in read if each not in done]
+    return pending, set(pending) - gone
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_interval_of_ids_is_listed_whatever_was_removed(tell: Told, seed: int) -> None:
+    random = Random(seed)
+    pending, _ = thinned(tell, random)
+    for _ in range(30):
+        first, last = (random.randrange(10 * ENTRIES + 20) for _ in range(2))
+        found = tell(f"XPENDING s g {first} {last} 1000")
+        assert times([row[0] for row in found]) == [each for each in pending if first <= each <= last]
+    assert times([row[0] for row in tell("XPENDING s g - + 7")]) == pending[:7]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_history_goes_on_after_an_id(tell: Told, seed: int) -> None:
+    random = Random(seed)
+    thinned(tell, random)
+    own = times([row[0] for row in tell("XPENDING s g - + 1000 b")])
+    for _ in range(10):
+        after = random.randrange(10 * ENTRIES + 20)
+        found = tell(f"XREADGROUP GROUP g b COUNT 5 STREAMS s {after}-0")[0][1]
+        assert times([id for id, _ in found]) == [each for each in own if each > after][:5]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_claiming_page_by_page_comes_to_each_once(tell: Told, seed: int) -> None:
+    pending, there = thinned(tell, Random(seed))
+    claimed: list[int] = []
+    gone: list[int] = []
+    place = b"0-0"
+    while True:
+        place, entries, ids = tell(f"XAUTOCLAIM s g bob 0 {place.decode()} COUNT 4 JUSTID")
+        claimed += times(entries)
+        gone += times(ids)
+        if place == b"0-0":
+            break
+    assert claimed == sorted(there)
+    assert gone == sorted(set(pending) - there)
+
+
+def test_history_buries_no_more_than_it_comes_to(tell: Told) -> None:
+    tell("XPOLICY s MAXDELIVERIES 1")
+    tell("XREADGROUP GROUP g a COUNT 2 STREAMS s >")
+    tell("XCLAIM s g a 0 10-0 RETRYCOUNT 0 JUSTID")
+    assert tell("XREADGROUP GROUP g a COUNT 1 STREAMS s 0")[0][1] == [[b"10-0", [b"f", b"v"]]]
+    assert len(tell("XPENDING s g - + 10")) == 2
