@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
 from onemq.core.cursor import Cursor
-from onemq.core.delivery import COUNT_MAX, Delivery, Member
+from onemq.core.delivery import COUNT_MAX, READY, Delivery, Member
 from onemq.core.group import Group
 from onemq.core.receive import Handed
 from onemq.core.stream import Stream
@@ -161,8 +161,14 @@ def history(
 
 
 def is_idle(delivery: Delivery, now_ms: int, idle_ms: int) -> bool:
-    """Whether a pending entry may be claimed; one that was given up always may."""
-    return delivery.member is None or now_ms - delivery.since_ms >= idle_ms
+    """Whether a pending entry may be claimed; one that was given up always may. One that waits for its next attempt
+    is idle since it was given back."""
+    return _is_free(delivery, now_ms) or now_ms - delivery.since_ms >= idle_ms
+
+
+def _is_free(delivery: Delivery, now_ms: int) -> bool:
+    """Whether nobody has the entry, and it waits for no time."""
+    return delivery.member is None and delivery.due_ms <= now_ms
 
 
 def claim_entries(
@@ -179,7 +185,7 @@ def claim_entries(
     if not idle and not cursor.has_fresh:
         return entries
     known_consumer(session, group, consumer)
-    idle.sort(key=lambda offset: _claim_order(deliveries[offset], offset))
+    idle.sort(key=lambda offset: _claim_order(deliveries[offset], offset, now_ms))
     idle, records = stream.first_at(idle[:count], bytes_max)
     before = {offset: (max(now_ms - deliveries[offset].since_ms, 0), deliveries[offset].count) for offset in idle}
     claimed = set(core.claims.claim(group, 0, [offset for offset in idle if offset in records], consumer))
@@ -196,9 +202,9 @@ def claim_entries(
     return entries
 
 
-def _claim_order(delivery: Delivery, offset: int) -> tuple[int, int]:
+def _claim_order(delivery: Delivery, offset: int, now_ms: int) -> tuple[int, int]:
     """First what was given up, in the order in which that happened, then the longest idle."""
-    return (0, 0) if delivery.member is None else (delivery.since_ms + 1, offset)
+    return (0, 0) if _is_free(delivery, now_ms) else (delivery.since_ms + 1, offset)
 
 
 def _with_numbers(record: Record, idle_ms: int, count: int) -> bytes:
@@ -208,10 +214,13 @@ def _with_numbers(record: Record, idle_ms: int, count: int) -> bytes:
 
 
 def claimable_at(stream: Stream, group: Group, idle_ms: int) -> int | None:
-    """When the next pending entry will have been idle for long enough."""
+    """When the next pending entry will have been idle for long enough, or need not wait any more."""
     deliveries = stream.cursor(group).unacknowledged
-    since = [each.since_ms for offset, each in deliveries.items() if stream.is_live(offset)]
-    return min(since) + idle_ms if since else None
+    live = [each for offset, each in deliveries.items() if stream.is_live(offset)]
+    if not live:
+        return None
+    idle_at_ms = min([each.since_ms for each in live]) + idle_ms
+    return min([idle_at_ms, *(each.due_ms for each in live if each.due_ms > READY)])
 
 
 # XACK

@@ -18,11 +18,11 @@ class Told:
 
     def __init__(self) -> None:
         self.broker: Broker = in_memory()
-        self._client = Client(RespService(self.broker.core, FACTS))
+        self.client = Client(RespService(self.broker.core, FACTS))
 
     def __call__(self, line: str) -> Any:
         with self.broker.turn():
-            return self._client.ask(*line.split())
+            return self.client.ask(*line.split())
 
 
 @pytest.fixture
@@ -101,3 +101,63 @@ def test_history_buries_no_more_than_it_comes_to(tell: Told) -> None:
     tell("XCLAIM s g a 0 10-0 RETRYCOUNT 0 JUSTID")
     assert tell("XREADGROUP GROUP g a COUNT 1 STREAMS s 0")[0][1] == [[b"10-0", [b"f", b"v"]]]
     assert len(tell("XPENDING s g - + 10")) == 2
+
+
+# Entries that wait for their next attempt
+
+
+def refused(tell: Told) -> None:
+    """Entry 10-0 failed, and waits for an hour."""
+    tell("XPOLICY s BACKOFF 1h")
+    tell("XREADGROUP GROUP g a COUNT 1 STREAMS s >")
+    assert tell("XNACK s g FAIL IDS 1 10-0") == 1
+
+
+CLAIMS = ["XAUTOCLAIM s g bob {} 0 JUSTID", "XCLAIM s g bob {} 10-0 JUSTID", "XPENDING s g IDLE {} - + 10"]
+
+
+def listed(tell: Told, command: str, idle_ms: int) -> bool:
+    """Whether a command gets entry 10-0."""
+    return "10-0" in str(tell(command.format(idle_ms)))
+
+
+@pytest.mark.parametrize("command", CLAIMS)
+def test_what_waits_is_idle_since_it_was_given_back(tell: Told, command: str) -> None:
+    refused(tell)
+    assert not listed(tell, command, 60_000)
+    tell.broker.pass_ms(59_999)
+    assert not listed(tell, command, 60_000)
+    tell.broker.pass_ms(1)
+    assert listed(tell, command, 60_000)
+
+
+@pytest.mark.parametrize("command", CLAIMS)
+def test_what_waits_can_be_claimed_at_once_without_a_least_idle_time(tell: Told, command: str) -> None:
+    refused(tell)
+    assert listed(tell, command, 0)
+
+
+@pytest.mark.parametrize("command", CLAIMS)
+def test_what_has_waited_can_be_claimed_whatever_the_least_idle_time(tell: Told, command: str) -> None:
+    refused(tell)
+    tell.broker.pass_ms(3_600_000)
+    assert listed(tell, command, 7_200_000)
+
+
+@pytest.mark.parametrize("command", CLAIMS)
+def test_what_was_given_up_without_a_policy_can_be_claimed_at_once(tell: Told, command: str) -> None:
+    tell("XREADGROUP GROUP g a COUNT 1 STREAMS s >")
+    assert tell("XNACK s g FAIL IDS 1 10-0") == 1
+    assert listed(tell, command, 60_000)
+
+
+def test_reading_with_claim_waits_until_its_time_comes(tell: Told) -> None:
+    refused(tell)
+    tell("XREADGROUP GROUP g a STREAMS s >")
+    assert tell("XREADGROUP GROUP g bob CLAIM 7200000 STREAMS s >") is None
+    tell("XREADGROUP GROUP g bob BLOCK 10000000 CLAIM 7200000 STREAMS s >")
+    tell.broker.pass_ms(3_599_999)
+    assert tell.client.peer.sent == []
+    tell.broker.pass_ms(1)
+    assert b"10-0" in b"".join(tell.client.peer.sent)
+    assert b"20-0" not in b"".join(tell.client.peer.sent)
