@@ -11,9 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from onemq.limits import BACKLOG_BYTES_MAX, MESSAGE_BYTES_CEILING, MESSAGE_BYTES_MAX, MIB, NAME_BYTES_MAX
+from onemq.core.keyspace.glob import PATTERN_BYTES_MAX
+from onemq.limits import (
+    BACKLOG_BYTES_MAX,
+    CONNECTION_LIMITS,
+    HANDED_BYTES_MAX,
+    MESSAGE_BYTES_CEILING,
+    MESSAGE_BYTES_MAX,
+    MIB,
+    NAME_BYTES_MAX,
+)
 from onemq.limits import RESP_BULK_BYTES_MAX as BULK_BYTES_MAX
+from onemq.limits import RESP_LISTENER_BYTES_MAX as LISTENER_BYTES_MAX
+from onemq.limits import RESP_REPLY_BYTES_MAX as REPLY_BYTES_MAX
 from onemq.limits import RESP_REQUEST_BYTES_MAX as REQUEST_BYTES_MAX
+from onemq.protocols.resp.chance import DRAWN_MAX
 from onemq.protocols.resp.commands import COMMANDS
 from onemq.protocols.resp.version import REDIS_VERSION
 from tests.docs.resp_page import PAGE, Example, alike, blocks, command_table, serve
@@ -117,6 +129,12 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert f"an entry {MESSAGE_BYTES_MAX // MIB} MiB unless" in text
     assert f"(up to {MESSAGE_BYTES_CEILING // MIB} MiB)" in text
     assert f"All connections together may hold {BACKLOG_BYTES_MAX // (1024 * MIB)} GiB" in text
+    assert f"has at most {PATTERN_BYTES_MAX:,} bytes" in text
+    assert f"a count down to -{DRAWN_MAX:,}." in text
+    output = f"{CONNECTION_LIMITS.output_bytes_max // MIB} MiB of output, or {LISTENER_BYTES_MAX // MIB} MiB"
+    assert f"has not taken {output} if it has subscriptions" in text
+    assert f"A reply has at most {REPLY_BYTES_MAX // MIB} MiB" in text
+    assert f"once they have {HANDED_BYTES_MAX // MIB} MiB" in text
     assert f"`redis_version:{REDIS_VERSION}`" in TEXT
 
 
