@@ -28,15 +28,19 @@ def info(session: "RespSession", request: list[bytes]) -> bytes:
     if len(request) == 2:
         return all_commands(session, request)
     found = [_find(session, name) for name in request[2:]]
-    return replies.array(
-        [_details(row, session.replies) if row else session.replies.null for row in found]
-    )
+    details = {row.name: _details(row, session.replies) for row in _each_once(found)}
+    items = [details[row.name] if row else session.replies.null for row in found]
+    replies.check_sizes(items)
+    return replies.array(items)
 
 
 def docs(session: "RespSession", request: list[bytes]) -> bytes:
     """COMMAND DOCS [name ...]: nothing for a name that is none."""
-    named = [_find(session, name) for name in request[2:]] if len(request) > 2 else _rows(session)
-    return _documentation([row for row in named if row], session.replies)
+    found = [_find(session, name) for name in request[2:]] if len(request) > 2 else _rows(session)
+    documents = {row.name: _document(row, session.replies) for row in _each_once(found)}
+    names = [row.name for row in found if row]
+    replies.check_sizes(documents[name] for name in names)
+    return session.replies.map((replies.text(name), documents[name]) for name in names)
 
 
 def list_(session: "RespSession", request: list[bytes]) -> bytes:
@@ -120,6 +124,11 @@ HELP
 
 def _rows(session: "RespSession") -> list[Command]:
     return list({row.name: row for row in session.service.commands.values()}.values())
+
+
+def _each_once(rows: Iterable[Command | None]) -> Iterable[Command]:
+    """Rows that a request may name again and again."""
+    return {row.name: row for row in rows if row}.values()
 
 
 def _with_subcommands(rows: Iterable[Command]) -> list[Command]:

@@ -42,3 +42,11 @@ def test_it_is_refused_before_any_of_it_is_put_together(request_words: list[str]
     assert isinstance(answer, hiredis.ReplyError)
     assert "the reply would have more than" in str(answer)
     assert peak < len(LARGE)
+
+
+@pytest.mark.parametrize("subcommand", ["INFO", "DOCS"])
+def test_a_command_that_is_asked_about_again_and_again_is_described_once(subcommand: str) -> None:
+    client = Client()
+    one, two = client.ask("COMMAND", subcommand, "client"), client.ask("COMMAND", subcommand, *["client"] * 2)
+    assert two == one * 2
+    assert "the reply would have more than" in str(client.ask("COMMAND", subcommand, *["client"] * 200_000))
