@@ -47,6 +47,10 @@ class Sets:
         self._keys.stage((SET_REMOVED, key, gone))
         return gone
 
+    def bytes_at_end(self, key: bytes, count: int) -> int:
+        """How much the members are that `pop` would take."""
+        return sum(map(len, islice(reversed(self._keys.reading(key, Members) or Members()), count)))
+
     def move(self, source: bytes, target: bytes, member: bytes) -> bool:
         """Moves a member from one set to another; returns whether it was in the source."""
         members = self._keys.writing(source, Members)

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from onemq.core.core import Core
-from onemq.limits import RESP_REPLY_BYTES_MAX
 from onemq.protocols.resp import replies, runs
 from onemq.protocols.resp.arguments import at_least, counted_keys, integer, is_left
 from onemq.protocols.resp.command import Command
@@ -64,14 +62,8 @@ def _pop_some(session: "RespSession", request: list[bytes], left: bool) -> bytes
     core.check_writable()
     if not core.keys.lists.length(request[1]):
         return session.replies.null_array
-    _check_end(core, request[1], left, count)
+    replies.check_size(core.keys.lists.bytes_at_end(request[1], left, count))
     return replies.bulks(core.keys.lists.pop(request[1], left, count))
-
-
-def _check_end(core: Core, key: bytes, left: bool, count: int) -> None:
-    """Raises TooLarge if so many values from an end are more than a reply may be: nobody would get them."""
-    if core.keys.lists.bytes_at_end(key, left, count) > RESP_REPLY_BYTES_MAX:
-        raise replies.too_large(": use a smaller count")
 
 
 def lpushx(session: "RespSession", request: list[bytes]) -> bytes:
@@ -216,7 +208,7 @@ def pop_from(session: "RespSession", key: bytes, left: bool, count: int) -> byte
     """Takes up to `count` elements and returns the reply, None if there is no such list."""
     core = session.service.core
     core.check_writable()
-    _check_end(core, key, left, count)
+    replies.check_size(core.keys.lists.bytes_at_end(key, left, count))
     values = core.keys.lists.pop(key, left, count)
     return replies.array([replies.bulk(key), replies.bulks(values)]) if values else None
 

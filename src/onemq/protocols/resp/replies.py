@@ -118,6 +118,13 @@ def too_large(advice: str = "") -> TooLarge:
     return TooLarge(f"the reply would have more than {RESP_REPLY_BYTES_MAX} bytes{advice}")
 
 
+def check_size(size: int) -> None:
+    """To be called before something is taken that a reply tells of. Raises TooLarge if it is more than that may be:
+    nobody would get it."""
+    if size > RESP_REPLY_BYTES_MAX:
+        raise too_large(": use a smaller count")
+
+
 def check_sizes(values: Iterable[bytes | None]) -> None:
     """To be called before values are put together that a request may name again and again. Raises TooLarge if they are
     more than a reply may be."""

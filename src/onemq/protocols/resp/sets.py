@@ -49,6 +49,8 @@ def spop(session: "RespSession", request: list[bytes]) -> bytes:
     count = at_least(0, request[2]) if len(request) == 3 else None
     core = session.service.core
     core.check_writable()
+    if count is not None:
+        replies.check_size(core.keys.sets.bytes_at_end(request[1], count))
     gone = core.keys.sets.pop(request[1], 1 if count is None else count)
     if count is not None:
         return _set(session, gone)

@@ -122,6 +122,9 @@ def pop(session: "RespSession", key: bytes, highest: bool, count: int) -> list[P
     core = session.service.core
     core.check_writable()
     sorted_sets = core.keys.sorted_sets
+    if count > 1:
+        first, last = (-count, -1) if highest else (0, count - 1)
+        replies.check_size(sum([len(member) for _, member in sorted_sets.ranks(key, first, last)]))
     return sorted_sets.pop_max(key, count) if highest else sorted_sets.pop_min(key, count)
 
 

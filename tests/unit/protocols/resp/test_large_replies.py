@@ -148,6 +148,20 @@ def test_any_other_reply_that_is_too_large_is_refused_unless_it_tells_of_a_chang
     assert len(client.ask("LPOP", "l", "2")) == 2
 
 
+def test_members_that_nobody_would_get_stay_where_they_are() -> None:
+    client = Client()
+    members = [b"%03d" % number + BODY for number in range(MANY)]
+    client.service.core.keys.sets.add(b"set", members)
+    client.service.core.keys.sorted_sets.add(b"sorted", [(0.0, member) for member in members])
+    members.clear()
+    assert "smaller count" in refusal(client.ask("SPOP", "set", "1000"))
+    assert client.ask("SCARD", "set") == MANY
+    for words in ("ZPOPMIN sorted 1000", "ZPOPMAX sorted 1000", "ZMPOP 1 sorted MIN COUNT 99"):
+        assert "smaller count" in refusal(client.ask(*words.split()))
+    assert client.ask("ZCARD", "sorted") == MANY
+    assert len(client.ask("SPOP", "set", "2")) == len(client.ask("ZPOPMAX", "sorted", "1")) == 2
+
+
 def test_it_is_refused_in_a_pipeline_too() -> None:
     client = Client()
     client.service.core.keys.lists.push(b"l", [BODY] * MANY, False)
