@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
@@ -145,8 +144,12 @@ def history(
     if after >= ID_MAX:
         return entries
     core = session.service.core
-    mine = (each for each in in_order(stream, cursor, after + 1) if cursor.unacknowledged[each].member is member)
-    own = list(islice((each for each in mine if not core.claims.bury_if_worn_out(cursor, each)), count))
+    own: list[int] = []
+    for offset in in_order(stream, cursor, after + 1):
+        if len(own) == count:
+            break
+        if cursor.unacknowledged[offset].member is member and not core.claims.bury_if_worn_out(cursor, offset):
+            own.append(offset)
     own, records = stream.first_at(own, bytes_max)
     if records:
         again = {offset: min(cursor.unacknowledged[offset].count + 1, COUNT_MAX) for offset in records}
