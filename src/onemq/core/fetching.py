@@ -41,9 +41,10 @@ def fetch(
     whose records cannot be decoded, unless each message must be looked at. Raises `OffsetOutOfRange`, `Corrupt`."""
     deleted = partition.deleted
     sifted = filter is not None or (deleted is not None and deleted.high > offset)
+    start = offset
     if deleted is not None and deleted.is_done(offset):
         # Else all that was deleted would be read.
-        offset = min(deleted.next_live(offset), partition.end, max(until, offset))
+        start = min(deleted.next_live(offset), partition.end, max(until, offset))
     if sifted:
         bytes_max = min(bytes_max, RECEIVE_BYTES_MAX)
 
@@ -58,10 +59,10 @@ def fetch(
             sieve.take_all(until)
             then(sieve.batches(), sieve.next_offset)
 
-    if offset >= until and partition.start <= offset <= partition.end:
-        then(b"", offset)
+    if start >= until and partition.start <= start <= partition.end:
+        then(b"", start)
     else:
-        reading.batches(partition, offset, bytes_max, found)
+        reading.batches(partition, start, bytes_max, found)
 
 
 def fetch_unread(reading: Reading, partition: Partition, offset: int, bytes_max: int) -> tuple[Stretch, int] | None:

@@ -366,6 +366,13 @@ def test_deleted_messages_are_passed_over_without_being_read(client: Client, mon
     assert bodies(fetch(client, 55)[0]) == [b"end"]
 
 
+def test_a_deleted_message_that_is_asked_for_is_not_given_with_its_batch(client: Client) -> None:
+    produce(client, sealed(b"a", b"b", b"c"))
+    client.turn()
+    delete(client, 1)
+    assert bodies(fetch(client, 1)[0]) == [b"c"]
+
+
 def test_a_client_is_told_to_go_on_where_everything_was_deleted(client: Client) -> None:
     stream_of(client, b"a", b"b", b"c")
     delete(client, 1, 2)
