@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -363,7 +364,7 @@ class GroupTable:
     def _own(self, delivery: Delivery) -> None:
         """The messages belong to a member, for as long as its lease lasts, or to nobody, given up."""
         cursor = delivery.cursor
-        cursor.unacknowledged.update(dict.fromkeys(delivery.offsets, delivery))
+        cursor.unacknowledged.update(zip(delivery.offsets, repeat(delivery), strict=False))
         lease_ms = cursor.group.config.lease_ms
         if lease_ms and delivery.member is not None:
             self._leases.add(delivery.since_ms + lease_ms, delivery)

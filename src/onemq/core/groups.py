@@ -312,11 +312,11 @@ class Groups(GroupTable):
         entry = (HAND, cursor.group.id, cursor.partition.number, member, self._stage.now_ms, offsets, int(counts))
         self.do(entry, cursor.group)
 
-    def deliver(self, cursor: Cursor, member: str, next_offset: int, offsets: list[int]) -> None:
+    def deliver(self, cursor: Cursor, member: str, next_offset: int, offsets: Sequence[int]) -> None:
         """Those messages were handed out for the first time, and everything before `next_offset` passed."""
         if cursor.partition.lanes is not None:
             if cursor.lane != PRIORITY_DEFAULT:
-                self._deliver_lane(cursor, member, next_offset, offsets)
+                self._deliver_lane(cursor, member, next_offset, list(offsets))
                 return
             next_offset = self._default_from(cursor, next_offset)
         runs = runs_of(offsets) if offsets else []

@@ -15,7 +15,7 @@ from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.batch import COMPRESSION_MASK, NOT_PERSISTENT, STAMPED, BatchHeader, read_header, walk
 from onemq.log.engine import Log
-from onemq.log.records import UNREADABLE, decode_at, decode_some, decode_strictly
+from onemq.log.records import UNREADABLE, decode, decode_at, decode_some, decode_strictly
 from onemq.log.stretch import Stretch
 from onemq.message import STREAM_ID, Record
 
@@ -38,12 +38,13 @@ def _may_hold(data: bytes, position: int, header: BatchHeader, needle: bytes) ->
 
 
 def decode_batch(data: bytes, position: int, header: BatchHeader) -> list[Record]:
-    """The records of a batch, which a producer may have made wrong. Raises `Unreadable`."""
+    """The records of a batch, which a producer may have made wrong if it is a foreign one. Raises `Unreadable`."""
     try:
-        records = decode_strictly(data, position, header)
+        if header.leader_epoch >= 0:
+            return decode(data, position, header)
+        return _without_ids(decode_strictly(data, position, header))
     except UNREADABLE as problem:
         raise _unreadable(header, problem.text) from None
-    return _without_ids(records) if header.leader_epoch < 0 else records
 
 
 def _unreadable(header: BatchHeader, text: str) -> Unreadable:

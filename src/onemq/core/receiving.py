@@ -5,7 +5,7 @@ were given back go first, lowest offset first, then fresh ones, of these the hig
 partitions take turns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from onemq.core.admission import NO_LIMIT
@@ -116,8 +116,11 @@ class Receiving:
             return None
         records = ahead[: -most - 1 : -1]
         del ahead[-most:]
-        offsets = [record[0] for record in records]
-        self._groups.deliver(cursor, member, offsets[-1] + 1, offsets if in_flight else [])
+        first, last = records[0][0], records[-1][0]
+        offsets: Sequence[int] = ()
+        if in_flight:  # mostly none is missing
+            offsets = range(first, last + 1) if last - first == most - 1 else [record[0] for record in records]
+        self._groups.deliver(cursor, member, last + 1, offsets)
         return records
 
     def _answer(self, request: Receive) -> None:

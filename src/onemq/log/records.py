@@ -304,8 +304,8 @@ def _values_of_alike(
         return []
     picker = _picker(start_to_value, value_size, len(tail))
     values = list(chain.from_iterable(picker.iter_unpack(memoryview(data)[position:end])))
-    parts = zip(repeat(lead), deltas, repeat(middle), values, repeat(tail), strict=False)
-    return values if data.startswith(b"".join(chain.from_iterable(parts)), position) else []
+    parts = zip(deltas, repeat(middle), values, repeat(tail + lead), strict=False)  # the last lead is one too many
+    return values if data.startswith(lead + b"".join(chain.from_iterable(parts))[: -len(lead)], position) else []
 
 
 @lru_cache(maxsize=1024)

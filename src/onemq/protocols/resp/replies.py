@@ -24,7 +24,7 @@ REST = tuple(b"%03d\r\n" % value for value in range(1000))
 BULK_HEADERS_END = 1024
 BULK_HEADERS = tuple(b"$%d\r\n" % length for length in range(BULK_HEADERS_END))
 ZERO, ONE = SMALL_INTEGERS[:2]
-_UNITS = tuple(b"%d\r\n" % value for value in range(1000))
+UNITS = tuple(b"%d\r\n" % value for value in range(1000))
 
 
 def simple(text: str) -> bytes:
@@ -65,7 +65,7 @@ def _thousands(head: bytes, first: int, count: int) -> list[tuple[bytes, tuple[b
         thousands, at = divmod(first, 1000)
         stop = min(at + end - first, 1000)
         start = b"%b%d" % (head, thousands) if thousands else head
-        found.append((start, (REST if thousands else _UNITS)[at:stop]))
+        found.append((start, (REST if thousands else UNITS)[at:stop]))
         first += stop - at
     return found
 

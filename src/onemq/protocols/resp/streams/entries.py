@@ -2,6 +2,9 @@
 
 Most entries of a stream are alike: one field, an id of the same millisecond, a value of the same size. So
 everything but the value and the number in the id is made once, for as long as it stays the same.
+
+Each entry is kept with the end of the line before it, and without the end of its own last line: so there is one part
+less to each, and the array's header comes without its end as well.
 """
 
 from collections.abc import Iterable
@@ -11,7 +14,7 @@ from onemq.message import STREAM_ID, Headers, Record
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.streams.fields import BODY, FIELD, fields_reply, id_head
 
-_ENTRY = b"*2\r\n"
+_ENTRY = b"\r\n*2\r\n"
 _END = b"\r\n"
 _BODY_START = b"*2\r\n" + replies.bulk(BODY)
 
@@ -35,6 +38,7 @@ class Entries:
         """Adds messages."""
         parts, count = self._parts, self.count
         head = middle = b""
+        rests = replies.UNITS
         start: bytes | None = None
         last_headers: Headers | None = None
         last_ms, size, first, last = -1, -1, 0, -1
@@ -48,14 +52,14 @@ class Entries:
                 last_ms = -1
                 continue
             if ms != last_ms or not first <= offset <= last:
-                first, last, head = id_head(ms, offset)
+                first, last, head, rests = _start_of_ids(ms, offset)
                 if ms != last_ms:
                     last_ms = ms
                     self.times.append((offset, b"%d" % ms))
             if len(body) != size:
                 size = len(body)
-                middle = b"\r\n%b$%d\r\n" % (start, size)
-            parts += (_ENTRY, head, b"%d" % offset, middle, body, _END)
+                middle = b"%b$%d\r\n" % (start, size)
+            parts += (head, rests[offset - first], middle, body)
         self.count = count
 
     def _add_other(self, record: Record) -> None:
@@ -66,12 +70,12 @@ class Entries:
             self.named.append((text, offset))
         else:
             self.times.append((offset, b"%d" % ms))
-        self._parts += (b"*2\r\n$%d\r\n%b\r\n" % (len(text), text), fields_reply(record))
+        self._parts += (_ENTRY, b"$%d\r\n%b\r\n" % (len(text), text), fields_reply(record)[: -len(_END)])
 
     def add_encoded(self, entry: bytes) -> None:
         """Adds an entry that is a reply already."""
         self.count += 1
-        self._parts.append(entry)
+        self._parts += (_END, entry[: -len(_END)])
 
     def size(self) -> int:
         """How many bytes they take in the reply."""
@@ -80,7 +84,16 @@ class Entries:
 
     def reply(self) -> bytes:
         """All of them as one array."""
-        return b"*%d\r\n%b" % (self.count, b"".join(self._parts))
+        return b"".join((b"*%d" % self.count, *self._parts, _END))
+
+
+def _start_of_ids(ms: int, offset: int) -> tuple[int, int, bytes, tuple[bytes, ...]]:
+    """From where to where the entries with ids `ms-offset` begin alike, how, and how the lines of their ids end."""
+    first, last, head = id_head(ms, offset)
+    if offset < len(replies.UNITS):
+        return first, last, _ENTRY + head, replies.UNITS[first:]
+    thousands, at = divmod(offset, 1000)
+    return offset - at, offset - at + 999, b"%b%b%d" % (_ENTRY, head, thousands), replies.REST
 
 
 def _start_of_single(headers: Headers) -> bytes | None:
