@@ -59,7 +59,7 @@ class Entries:
             if len(body) != size:
                 size = len(body)
                 middle = b"%b$%d\r\n" % (start, size)
-            parts += (head, rests[offset - first], middle, body)
+            parts += (head, rests[offset % 1000], middle, body)
         self.count = count
 
     def _add_other(self, record: Record) -> None:
@@ -88,10 +88,11 @@ class Entries:
 
 
 def _start_of_ids(ms: int, offset: int) -> tuple[int, int, bytes, tuple[bytes, ...]]:
-    """From where to where the entries with ids `ms-offset` begin alike, how, and how the lines of their ids end."""
+    """From where to where the entries with ids `ms-offset` begin alike, how, and how the lines of their ids end, by
+    the last three digits."""
     first, last, head = id_head(ms, offset)
-    if offset < len(replies.UNITS):
-        return first, last, _ENTRY + head, replies.UNITS[first:]
+    if offset < 1000:
+        return first, last, _ENTRY + head, replies.UNITS
     thousands, at = divmod(offset, 1000)
     return offset - at, offset - at + 999, b"%b%b%d" % (_ENTRY, head, thousands), replies.REST
 
