@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.memory import touch_memory
 from bench.processors import process_seconds
 from tests.apache_kafka import ApacheKafka
 from tests.kafka_raw import call
 from tests.process import Serve
 
-_MEGABYTE = bytes(10**6)
 ASYNC = str((1 << 63) - 1)
 FLUSH = {"async": ASYNC, "sync": "1"}
 """OneMQ's topics by `flush.messages`; Kafka's have its defaults, which is to leave syncing to the system."""
@@ -67,14 +67,8 @@ class Target:
         call(self.port, "DeleteTopics", 4, topic_names=[topic], timeout_ms=30_000)
 
     def touch_memory(self, megabytes: float) -> None:
-        """Has the system use as much of its cache as it is about to need. A virtual machine may give back memory that
-        was free for two seconds, and getting it again takes several times as long as writing to it: whose run that
-        falls into must not decide."""
-        path = self.folder.parent / "touched"
-        with path.open("wb", buffering=0) as file:
-            for _ in range(int(megabytes * 1.2)):
-                file.write(_MEGABYTE)
-        path.unlink()
+        """To be called before a run that needs so much."""
+        touch_memory(self.folder.parent, megabytes)
 
     def wait_for_metadata(self) -> None:
         """Returns when it tells of itself: it serves."""

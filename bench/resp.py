@@ -1,8 +1,9 @@
 """OneMQ against Redis over the Redis protocol, both loaded alike in the same run; see docs/benchmarks.md.
 
 A case is a request with so many connections and so many requests of each under way (its depth). It is run
-several times, OneMQ and Redis by turns; the numbers are medians. The disk changes its speed within seconds, so what is
-synced has its runs in slices, and the servers take turns by slices.
+several times, OneMQ and Redis by turns, each with as much of the machine's memory at hand as it will need; the numbers are
+medians. The disk changes its speed within seconds, so what is synced has its runs in slices, and the servers take turns
+by slices.
 """
 
 import shutil
@@ -71,7 +72,7 @@ def _cases(share: float) -> Iterator[Case]:
         yield _acknowledging("XACK of 1 id", target, depth, requests(depth), 1)
     calls = requests(100) // BATCH
     words = ["XREADGROUP", "GROUP", "group", "reader", "COUNT", str(BATCH), "STREAMS", "stream", ">"]
-    yield _fixed("XREADGROUP COUNT 100", 2.0, 1, calls, words, lambda target, n: _fill_group(target, n * BATCH))
+    yield _fixed("XREADGROUP COUNT 100", 2.0, 1, calls, words, lambda target, n: _fill_group(target, n * BATCH), BATCH)
     yield _acknowledging("XACK of 100 ids", 1.0, 1, calls, BATCH)
     for connections, depth, target, count in SYNCED:
         yield _synced(connections, depth, target, int(count * share))
@@ -84,11 +85,15 @@ def _fixed(
     requests: int,
     words: list[str],
     fill: Callable[[Target, int], None] | None = None,
+    each: int = 1,
 ) -> Case:
+    """Of a request that is always the same, for so many messages each."""
+
     def measure(server: Target) -> Run:
         _empty(server)
         if fill is not None:
             fill(server, requests)
+        server.touch_memory(requests * each)
         return redis_benchmark(server, words, requests, 50, depth)
 
     return Case(f"{name}, depth {depth}", target, "async", measure)
@@ -103,6 +108,7 @@ def _acknowledging(name: str, target: float, depth: int, requests: int, ids: int
         pending = _read_all(server)
         assert len(pending) == requests * ids
         words = [encode(b"XACK", b"stream", b"group", *pending[at : at + ids]) for at in range(0, len(pending), ids)]
+        server.touch_memory(len(pending))
         return drive(server, words, 50, depth)
 
     return Case(f"{name}, depth {depth}", target, "async", measure)
@@ -111,6 +117,7 @@ def _acknowledging(name: str, target: float, depth: int, requests: int, ids: int
 def _synced(connections: int, depth: int, target: float, requests: int) -> Case:
     def measure(server: Target) -> Run:
         _empty(server)
+        server.touch_memory(requests // SYNCED_SLICES)
         return redis_benchmark(server, ADDING, requests // SYNCED_SLICES, connections, depth)
 
     plural = "connection" if connections == 1 else "connections"

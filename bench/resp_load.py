@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.memory import touch_memory
 from bench.processors import process_seconds
+
+_BYTES_PER_MESSAGE = 400
+"""At most what either server takes in memory, and of the system's cache, for one of 100 bytes."""
 
 
 class Run(NamedTuple):
@@ -34,10 +38,16 @@ class Target:
     name: str
     port: int
     pid: int
+    folder: Path
+    """On the same disk."""
 
     def cpu_seconds(self) -> float:
         """Processor time that its process has taken so far."""
         return process_seconds(self.pid)
+
+    def touch_memory(self, messages: int) -> None:
+        """To be called before a run in which so many messages are written or handed out."""
+        touch_memory(self.folder, messages * _BYTES_PER_MESSAGE / 1e6)
 
     def resident_mb(self) -> float:
         """Memory of its process."""

@@ -43,6 +43,8 @@ def servers(mode: str, parent: str | None) -> Iterator[Servers]:
             broker.wait_until_serving()
             with redis_server(folder / "redis", *redis_options, *NO_REWRITING) as port:
                 pid = redis.Redis(port=port).info("server")["process_id"]
-                yield Servers(Target("OneMQ", broker.port, broker.pid), Target("Redis", port, pid))
+                yield Servers(
+                    Target("OneMQ", broker.port, broker.pid, folder), Target("Redis", port, pid, folder)
+                )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
