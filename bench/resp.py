@@ -1,9 +1,9 @@
 """OneMQ against Redis over the Redis protocol, both loaded alike in the same run; see docs/benchmarks.md.
 
 A case is a request with so many connections and so many requests of each under way (its depth). It is run
-several times, OneMQ and Redis by turns, each with as much of the machine's memory at hand as it will need; the numbers are
-medians. The disk changes its speed within seconds, so what is synced has its runs in slices, and the servers take turns
-by slices.
+several times, OneMQ and Redis by turns, each with as much of the machine's memory at hand as it will need; the numbers
+are medians. The disk changes its speed within seconds, so what is synced has its runs in slices, and the servers take
+turns by slices.
 """
 
 import shutil
