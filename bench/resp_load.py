@@ -39,7 +39,7 @@ class Target:
     port: int
     pid: int
     folder: Path
-    """On the same disk."""
+    """On the disk that it writes to."""
 
     def cpu_seconds(self) -> float:
         """Processor time that its process has taken so far."""

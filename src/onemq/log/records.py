@@ -304,8 +304,10 @@ def _values_of_alike(
         return []
     picker = _picker(start_to_value, value_size, len(tail))
     values = list(chain.from_iterable(picker.iter_unpack(memoryview(data)[position:end])))
-    parts = zip(deltas, repeat(middle), values, repeat(tail + lead), strict=False)  # the last lead is one too many
-    return values if data.startswith(lead + b"".join(chain.from_iterable(parts))[: -len(lead)], position) else []
+    parts = list(chain.from_iterable(zip(deltas, repeat(middle), values, repeat(tail + lead), strict=False)))
+    parts[-1] = tail
+    is_alike = data.startswith(lead, position) and data.startswith(b"".join(parts), position + len(lead))
+    return values if is_alike else []
 
 
 @lru_cache(maxsize=1024)
