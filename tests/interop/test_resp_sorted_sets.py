@@ -79,6 +79,12 @@ ADD = """
     ZINCRBY z inf a
     ZINCRBY nokey 1 a
     ZINCRBY z 1
+    ZINCRBY z NX a
+    ZINCRBY z incr nan
+    ZINCRBY z -0 zero
+    ZSCORE z zero
+    ZADD z INCR -0 another
+    ZINCRBY z -0 zero
     SET s v
     ZADD s 1 a
     ZADD s abc a
@@ -438,8 +444,30 @@ COMBINED = """
     ZUNIONSTORE d 1
 """
 
+SUMS = """
+    ZADD few 0.1 a
+    ZADD some 0.2 a 1 b
+    ZADD many 0.3 a 1 b 2 c
+    ZINTER 3 many some few WITHSCORES
+    ZUNION 3 many some few WITHSCORES
+    ZUNION 3 many few some WITHSCORES
+    ZUNIONSTORE d 3 some many few WEIGHTS 3 7 0.1
+    ZRANGE d 0 -1 WITHSCORES
+    ZADD little inf a 1 b
+    ZADD much inf a 3 c 4 d
+    ZINTER 2 some much WEIGHTS 1 0 WITHSCORES
+    ZINTER 2 some much WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
+    ZINTER 2 some much WEIGHTS -1 0 AGGREGATE MAX WITHSCORES
+    ZINTER 2 much some WEIGHTS 0 1 AGGREGATE MIN WITHSCORES
+    ZINTER 2 many little WEIGHTS 1 0 WITHSCORES
+    ZINTER 2 many little WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
+    ZINTER 2 much much WEIGHTS 5 0 WITHSCORES
+    ZINTER 2 much much WEIGHTS 0 5 WITHSCORES
+    ZUNION 2 some much WEIGHTS 1 0 AGGREGATE MIN WITHSCORES
+"""
 
-@pytest.mark.parametrize("script", [ADD, READ, RANGES, STORE_AND_REMOVE, POP, COMBINED])
+
+@pytest.mark.parametrize("script", [ADD, READ, RANGES, STORE_AND_REMOVE, POP, COMBINED, SUMS])
 def test_sorted_sets(pair: Pair, script: str) -> None:
     same_replies(pair, script)
 

@@ -35,7 +35,7 @@ def _scores(keys: Table, name: bytes) -> dict[bytes, float]:
 def union(found: Sequence[Mapping[bytes, float]], weights: Sequence[float], aggregate: Aggregate) -> list[Pair]:
     """What is in any input, in order."""
     scores: dict[bytes, float] = {}
-    for members, weight in zip(found, weights, strict=True):
+    for members, weight in _smallest_first(found, weights):
         for member, score in members.items():
             weighed = _weighed(score, weight)
             scores[member] = aggregate(scores[member], weighed) if member in scores else weighed
@@ -44,16 +44,14 @@ def union(found: Sequence[Mapping[bytes, float]], weights: Sequence[float], aggr
 
 def intersection(found: Sequence[Mapping[bytes, float]], weights: Sequence[float], aggregate: Aggregate) -> list[Pair]:
     """What is in all inputs, in order."""
-    smallest = min(found, key=len)
+    (smallest, weight), *others = _smallest_first(found, weights)
     scores: dict[bytes, float] = {}
-    for member in smallest:
-        if all(member in members for members in found):
-            first, *others = (
-                _weighed(members[member], weight) for members, weight in zip(found, weights, strict=True)
-            )
-            for other in others:
-                first = aggregate(first, other)
-            scores[member] = first
+    for member, score in smallest.items():
+        if all(member in members for members, _ in others):
+            total = _weighed(score, weight)
+            for members, other_weight in others:  # no number from one of them makes a sum 0 and is no extreme
+                total = aggregate(total, members[member] * other_weight)
+            scores[member] = total
     return _pairs(scores)
 
 
@@ -63,6 +61,13 @@ def difference(found: Sequence[Mapping[bytes, float]]) -> list[Pair]:
     return _pairs({
         member: score for member, score in first.items() if not any(member in members for members in others)
     })  # fmt: skip
+
+
+def _smallest_first(
+    found: Sequence[Mapping[bytes, float]], weights: Sequence[float]
+) -> list[tuple[Mapping[bytes, float], float]]:
+    """The inputs with their weights, in the order in which Redis adds scores up: it decides how sums are rounded."""
+    return sorted(zip(found, weights, strict=True), key=lambda weighed: len(weighed[0]))
 
 
 def _weighed(score: float, weight: float) -> float:

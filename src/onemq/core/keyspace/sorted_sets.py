@@ -89,19 +89,19 @@ class SortedSets:
         if_greater: bool = False,
         if_less: bool = False,
     ) -> float | None:
-        """Adds to the score of a member, 0 if it is not there; returns the sum.
+        """Adds to the score of a member, or adds the member with this score; returns the sum.
 
         None if a condition did not hold. Raises InvalidArgument if the sum is no number.
         """
         ranking = self._keys.writing(key, Ranking)
         old = ranking.scores.get(member) if ranking is not None else None
-        score = (old or 0.0) + by
+        score = by if old is None else old + by
         if not _wanted(old, score, if_absent, if_present, if_greater, if_less):
             return None
         if isnan(score):
             raise InvalidArgument("resulting score is not a number (NaN)")
         if score != old:
-            self._put(key, {member: score}, pushed=old is None)
+            self._put(key, {member: score + 0.0}, pushed=old is None)  # never -0.0, whatever is answered
         return score
 
     def remove(self, key: bytes, members: Sequence[bytes]) -> int:

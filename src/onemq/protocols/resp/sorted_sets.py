@@ -54,6 +54,8 @@ def _check_add_options(options: set[bytes], words: list[bytes]) -> None:
 
 
 def zincrby(session: "RespSession", request: list[bytes]) -> bytes:
+    if request[2].upper() in _ADD_OPTIONS:  # Redis reads it as ZADD, so that the member is missing
+        raise syntax_error()
     by = double(request[2])
     core = session.service.core
     core.check_writable()

@@ -37,3 +37,16 @@ def test_scores_are_weighed_and_aggregated() -> None:
 def test_what_would_be_no_number_is_zero() -> None:
     assert union([{b"a": inf}, {b"a": -inf}], [1.0, 1.0], add_scores) == [(0.0, b"a")]
     assert union([{b"a": inf}], [0.0], add_scores) == [(0.0, b"a")]
+
+
+def test_scores_are_added_up_from_the_smallest_input_on() -> None:
+    found = [{b"a": 0.3, b"b": 1.0, b"c": 1.0}, {b"a": 0.2, b"b": 1.0}, {b"a": 0.1}]
+    assert intersection(found, [1.0] * 3, add_scores) == [((0.1 + 0.2) + 0.3, b"a")]
+    assert union(found, [1.0] * 3, add_scores)[0] == ((0.1 + 0.2) + 0.3, b"a")
+
+
+def test_what_is_no_number_in_a_larger_input_is_no_extreme() -> None:
+    found = [{b"a": 5.0}, {b"a": inf, b"b": 1.0}]
+    assert intersection(found, [1.0, 0.0], min) == [(5.0, b"a")]
+    assert intersection(found, [-1.0, 0.0], max) == [(-5.0, b"a")]
+    assert intersection(found, [1.0, 0.0], add_scores) == [(0.0, b"a")]

@@ -71,6 +71,11 @@ def test_scores_are_incremented(abcd: Keyspace, staged: list) -> None:
     assert len(staged) == 2
 
 
+def test_a_new_member_gets_the_increment_as_its_score(abcd: Keyspace) -> None:
+    assert str(abcd.sorted_sets.increment(b"z", b"new", -0.0)) == "-0.0"
+    assert str(abcd.sorted_sets.score(b"z", b"new")) == "0.0"
+
+
 def test_no_score_is_ever_not_a_number(keys: Keyspace, staged: list) -> None:
     keys.sorted_sets.add(b"z", [(inf, b"a")])
     with pytest.raises(InvalidArgument, match=r"resulting score is not a number \(NaN\)"):
