@@ -58,6 +58,10 @@ def test_a_script_is_known_by_its_text_and_by_its_digest(pair: Pair, text: str) 
 
 def test_what_is_no_known_script(pair: Pair) -> None:
     pair.same("EVALSHA", "0" * 40, 0)
+    for words in (("x",), (-1,), (2, "a"), ("",)):
+        pair.same("EVAL", "return 1", *words)
+        pair.same("EVALSHA", "0" * 40, *words)
+        pair.same("EVALSHA", "0" * 39, *words)
     pair.same("SCRIPT", "EXISTS", "0" * 40)
     pair.same("EVALSHA", digest(LOCKS[0]))
     pair.same("EVAL", LOCKS[0], "x", "key")

@@ -88,9 +88,9 @@ def _keys(session: "RespSession", words: list[bytes]) -> list[tuple[bytes, tuple
     if not row.accepts(len(words)):
         raise CommandError("ERR Invalid number of arguments specified for command")
     keys = find_keys(row, words)
-    if keys is None:
+    if keys is None and "no_mandatory_keys" not in row.flags:
         raise CommandError("ERR Invalid arguments specified for command")
-    return keys
+    return keys or []
 
 
 def help_(session: "RespSession", request: list[bytes]) -> bytes:
@@ -137,9 +137,9 @@ def _with_subcommands(rows: Iterable[Command]) -> list[Command]:
 
 def _find(session: "RespSession", name: bytes) -> Command | None:
     """The row of a command, or of a subcommand given as `container|name`."""
-    outer, _, inner = name.lower().partition(b"|")
+    outer, bar, inner = name.lower().partition(b"|")
     row = session.service.commands.get(outer)
-    return row.subcommands.get(inner) if row and inner else row
+    return row.subcommands.get(inner) if row and bar else row
 
 
 def _details(row: Command, form: Replies) -> bytes:

@@ -48,6 +48,7 @@ RW update ; 2 ; range 0 1 0 : xgroup|setid
 RO access ; 1 ; keynum 0 1 1 : sintercard zdiff zinter zintercard zunion
 RW access delete ; 1 ; keynum 0 1 1 : lmpop zmpop
 RW access delete ; 2 ; keynum 0 1 1 : blmpop bzmpop
+RW access update ; 2 ; keynum 0 1 1 : eval evalsha
 RO access ; STREAMS 1 ; range -1 1 2 : xread
 RO access ; STREAMS 4 ; range -1 1 2 : xreadgroup
 RW access delete ; 1 ; range 0 1 0 | RW insert ; 2 ; range 0 1 0 : blmove brpoplpush lmove rpoplpush smove
@@ -62,6 +63,7 @@ not_key ; 1 ; range -1 1 0 : ssubscribe sunsubscribe
 not_key ; 1 ; range 0 1 0 : spublish
 """
 _NOTES = {
+    "eval": "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE",
     "getex": "RW and UPDATE because it changes the TTL",
     "set": "RW and ACCESS due to the optional `GET` argument",
     "xadd": "UPDATE instead of INSERT because of the optional trimming feature",

@@ -147,27 +147,36 @@ SCRIPTS: dict[bytes, tuple[int, int, Script]] = {
 
 # Commands.
 
+_DIGEST_BYTES = 40
+
 
 def eval_(session: "RespSession", request: list[bytes]) -> bytes:
+    count = _keys_count(request)
     digest = _digest(request[1])
     if digest not in SCRIPTS:
         raise _unknown(digest)
-    return _run(session, digest, request)
+    return _run(session, digest, request, count)
 
 
 def evalsha(session: "RespSession", request: list[bytes]) -> bytes:
     digest = request[1].lower()
+    count = _keys_count(request) if len(digest) == _DIGEST_BYTES else 0
     if digest not in SCRIPTS:
         raise CommandError("NOSCRIPT No matching script. Please use EVAL.")
-    return _run(session, digest, request)
+    return _run(session, digest, request, count)
 
 
-def _run(session: "RespSession", digest: bytes, request: list[bytes]) -> bytes:
+def _keys_count(request: list[bytes]) -> int:
+    """How many keys there are. Redis looks at this before it looks for the script."""
     count = integer(request[2])
     if count > len(request) - 3:
         raise CommandError("ERR Number of keys can't be greater than number of args")
     if count < 0:
         raise CommandError("ERR Number of keys can't be negative")
+    return count
+
+
+def _run(session: "RespSession", digest: bytes, request: list[bytes], count: int) -> bytes:
     names, words = request[3 : 3 + count], request[3 + count :]
     names_wanted, words_wanted, script = SCRIPTS[digest]
     if (len(names), len(words)) != (names_wanted, words_wanted):
