@@ -99,6 +99,9 @@ RENAME_AND_COPY = A_KEY_OF_EACH_TYPE + """
     COPY s x DB 0 REPLACE
     COPY s x NOPE
     COPY s x DB 99
+    COPY s x DB 2147483648
+    COPY s x DB -2147483649
+    COPY s x DB -1
     COPY s
 """
 
@@ -127,6 +130,9 @@ EXPIRY = """
     PEXPIRETIME k
     PEXPIREAT k 99999999999499
     EXPIRETIME k
+    PEXPIREAT nokey -9223372036854775808
+    PEXPIRE k -9223372036854775808
+    SET k v PXAT 99999999999499
     EXPIRE k 100 NX
     EXPIRE k 100 XX
     EXPIRE k 50 GT
@@ -301,6 +307,16 @@ SCAN_ERRORS = """
     ZSCAN h abc
     ZSCAN h 0 NOPE
 """
+
+
+def test_a_zero_byte_ends_a_cursor_and_the_bounds_of_a_range(pair: Pair) -> None:
+    pair.same("ZADD", "z", 1, "a", 2, "b", 3, "c")
+    pair.same("ZSCAN", "z", b"0\x00x")
+    pair.same("ZSCAN", "z", b"\x000")
+    for low, high in ((b"1\x00", b"2\x00x"), (b"(1\x00", b"inf\x00"), (b"\x00", b"(\x00"), (b"1x\x00", b"2")):
+        pair.same("ZCOUNT", "z", low, high)
+        pair.same("ZRANGEBYSCORE", "z", low, high)
+    pair.same("ZADD", "z", b"1\x00", "d")
 
 
 def test_scans_of_small_things_and_their_errors(pair: Pair) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from onemq.limits import SCHEDULE_AHEAD_MS_MAX
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.client import timeout_ms
 from onemq.protocols.resp.command import Command, Handler, container
-from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error
+from onemq.protocols.resp.errors import CommandError, misused_subcommand, not_an_integer, shown, syntax_error
 from onemq.protocols.resp.footprint import footprint_bytes
 from onemq.protocols.resp.introspection import categories, in_category
 from onemq.protocols.resp.numbers import parse_integer
@@ -68,15 +69,12 @@ def last_save(session: "RespSession", request: list[bytes]) -> bytes:
 def memory_usage(session: "RespSession", request: list[bytes]) -> bytes:
     """MEMORY USAGE key [SAMPLES count]: an estimate."""
     samples = _SAMPLES
-    if len(request) > 3:
-        if len(request) != 5 or request[3].lower() != b"samples":
+    for place in range(3, len(request), 2):
+        if request[place].lower() != b"samples" or place + 1 == len(request):
             raise syntax_error()
-        asked = parse_integer(request[4])
-        if asked is None:
-            raise not_an_integer()
-        if asked < 0:
+        samples = integer(request[place + 1])
+        if samples < 0:
             raise syntax_error()
-        samples = asked
     size = footprint_bytes(session.service.core, request[2], samples)
     return session.replies.null if size is None else replies.integer(size)
 
@@ -90,8 +88,7 @@ def memory_purge(session: "RespSession", request: list[bytes]) -> bytes:
 
 def slow_log_entries(session: "RespSession", request: list[bytes]) -> bytes:
     if len(request) > 3:
-        word = request[1].decode(errors="surrogateescape")
-        raise CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try SLOWLOG HELP.")
+        raise misused_subcommand(request)
     if len(request) == 3:
         count = parse_integer(request[2])
         if count is None or count < -1:
@@ -148,11 +145,10 @@ def _flags(session: "RespSession") -> tuple[str, ...]:
 def category(session: "RespSession", request: list[bytes]) -> bytes:
     """ACL CAT [category]: the categories, or the commands of one."""
     if len(request) > 3:
-        word = request[1].decode(errors="surrogateescape")
-        raise CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try ACL HELP.")
+        raise misused_subcommand(request)
     if len(request) == 2:
         return replies.array([replies.text(each) for each in categories()])
-    name = request[2].decode(errors="surrogateescape")
+    name = shown(request[2])
     if name.lower() not in categories():
         raise CommandError(f"ERR Unknown category '{name}'")
     return replies.array([replies.text(row.name) for row in in_category(session, name.lower())])

@@ -4,6 +4,7 @@ from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_float, parse_integer
 
 INTEGER_MAX = 2**63 - 1
+SMALL_INTEGER_MAX = 2**31 - 1
 _NOT_POSITIVE = "value is out of range, must be positive"
 
 
@@ -12,6 +13,16 @@ def integer(word: bytes, problem: str = "value is not an integer or out of range
     value = parse_integer(word)
     if value is None:
         raise CommandError(f"ERR {problem}")
+    return value
+
+
+def small_integer(word: bytes) -> int:
+    """A signed integer of 32 bits."""
+    value = integer(word)
+    if not -SMALL_INTEGER_MAX - 1 <= value <= SMALL_INTEGER_MAX:
+        raise CommandError(
+            f"ERR value is out of range, value must between {-SMALL_INTEGER_MAX - 1} and {SMALL_INTEGER_MAX}"
+        )
     return value
 
 

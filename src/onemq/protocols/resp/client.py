@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command, container
 from onemq.protocols.resp.connection import checked_name
-from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error
+from onemq.protocols.resp.errors import CommandError, misused_subcommand, not_an_integer, shown, syntax_error
 from onemq.protocols.resp.numbers import parse_integer
 from onemq.protocols.resp.usage import arguments
 
@@ -39,8 +39,7 @@ def set_info(session: "RespSession", request: list[bytes]) -> bytes:
     elif option == b"lib-ver":
         session.library_version = checked_name(request[3], "lib-ver")
     else:
-        shown = request[2].decode(errors="surrogateescape")
-        raise CommandError(f"ERR Unrecognized option '{shown}'")
+        raise CommandError(f"ERR Unrecognized option '{shown(request[2])}'")
     return replies.OK
 
 
@@ -153,15 +152,14 @@ def _address_filter(address: bytes) -> Filter:
 
 def _type_filter(kind: bytes) -> Filter:
     if kind.lower() not in _TYPES:
-        raise CommandError(f"ERR Unknown client type '{kind.decode(errors='surrogateescape')}'")
+        raise CommandError(f"ERR Unknown client type '{shown(kind)}'")
     wanted = kind.lower()
     return lambda other: wanted == (b"normal" if other.subscriptions is None else b"pubsub")
 
 
 def _user_filter(session: "RespSession", user: bytes) -> Filter:
-    name = user.decode(errors="surrogateescape")
-    if name not in session.service.user_names:
-        raise CommandError(f"ERR No such user '{name}'")
+    if user.decode(errors="surrogateescape") not in session.service.user_names:
+        raise CommandError(f"ERR No such user '{shown(user)}'")
     return lambda other: other.user == user
 
 
@@ -223,17 +221,12 @@ def pause(session: "RespSession", request: list[bytes]) -> bytes:
     """CLIENT PAUSE milliseconds [WRITE | ALL]"""
     mode = request[3].lower() if len(request) > 3 else b"all"
     if len(request) > 4:
-        raise _misused(request)
+        raise misused_subcommand(request)
     if mode not in (b"write", b"all"):
         raise CommandError("ERR CLIENT PAUSE mode must be WRITE or ALL")
     service = session.service
     service.pause.begin(service.now_ms + timeout_ms(request[2]), mode == b"all")
     return replies.OK
-
-
-def _misused(request: list[bytes]) -> CommandError:
-    word = request[1].decode(errors="surrogateescape")
-    return CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try CLIENT HELP.")
 
 
 def timeout_ms(word: bytes) -> int:
@@ -254,7 +247,7 @@ def unblock(session: "RespSession", request: list[bytes]) -> bytes:
     """CLIENT UNBLOCK id [TIMEOUT | ERROR]: whether that client waited."""
     reason = request[3].lower() if len(request) > 3 else b"timeout"
     if len(request) > 4:
-        raise _misused(request)
+        raise misused_subcommand(request)
     if reason not in (b"timeout", b"error"):
         raise CommandError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
     number = parse_integer(request[2])

@@ -17,7 +17,7 @@ from onemq.limits import (
 )
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command, Handler, container
-from onemq.protocols.resp.errors import CommandError, wrong_arity
+from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.usage import arguments
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def get(session: "RespSession", request: list[bytes]) -> bytes:
     shown: set[str] = set()
     for pattern in request[2:]:
         is_glob = any(character in pattern for character in b"[*?")
-        matches = matcher(pattern.lower())
+        matches = matcher(pattern.lower()) if is_glob else pattern.lower().__eq__
         for name, value in known.items():
             if name not in shown and matches(name.encode()):
                 shown.add(name)
@@ -102,7 +102,7 @@ def get(session: "RespSession", request: list[bytes]) -> bytes:
 def set_(session: "RespSession", request: list[bytes]) -> bytes:
     """CONFIG SET name value ...: succeeds if that is what they are."""
     if len(request) % 2:
-        raise wrong_arity("config|set")
+        raise syntax_error()
     known = settings(session.service)
     pairs = [(_text(name), _text(value)) for name, value in zip(request[2::2], request[3::2], strict=True)]
     seen: set[str] = set()

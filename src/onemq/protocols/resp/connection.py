@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from onemq.limits import RESP_LOGIN_REST_MS, RESP_NAME_BYTES_MAX
 from onemq.protocols.resp import replies
+from onemq.protocols.resp.arguments import small_integer
 from onemq.protocols.resp.command import Argument, Command
-from onemq.protocols.resp.errors import CommandError, not_an_integer, syntax_error, wrong_arity
+from onemq.protocols.resp.errors import CommandError, shown, syntax_error, wrong_arity
 from onemq.protocols.resp.numbers import parse_integer
 from onemq.protocols.resp.session import DEFAULT_USER
 from onemq.protocols.resp.transactions import leave
@@ -66,8 +67,7 @@ def _hello_options(request: list[bytes], name: bytes) -> tuple[bytes, tuple[byte
             name = checked_name(request[position + 1])
             position += 2
         else:
-            shown = request[position].decode(errors="surrogateescape")
-            raise CommandError(f"ERR Syntax error in HELLO option '{shown}'")
+            raise CommandError(f"ERR Syntax error in HELLO option '{shown(request[position])}'")
     return name, login
 
 
@@ -162,10 +162,7 @@ def reset(session: "RespSession", request: list[bytes]) -> bytes:
 
 def select(session: "RespSession", request: list[bytes]) -> bytes:
     """There is one database, number 0."""
-    index = parse_integer(request[1])
-    if index is None:
-        raise not_an_integer()
-    if index != 0:
+    if small_integer(request[1]) != 0:
         raise CommandError("ERR DB index is out of range")
     return replies.OK
 

@@ -73,8 +73,20 @@ def unknown_command(request: list[bytes]) -> CommandError:
 
 
 def unknown_subcommand(container: str, name: bytes) -> CommandError:
-    shown = _printable(name, 128).decode(errors="surrogateescape")
-    return CommandError(f"ERR unknown subcommand '{shown}'. Try {container.upper()} HELP.")
+    return CommandError(f"ERR unknown subcommand '{shown(name[:128])}'. Try {container.upper()} HELP.")
+
+
+def misused_subcommand(request: list[bytes]) -> CommandError:
+    """A subcommand with more arguments than it takes, where Redis finds that out late."""
+    return CommandError(
+        f"ERR unknown subcommand or wrong number of arguments for '{shown(request[1])}'. "
+        f"Try {request[0].decode().upper()} HELP."
+    )
+
+
+def shown(word: bytes) -> str:
+    """A word of a request as errors quote it: up to its first zero byte."""
+    return _printable(word, len(word)).decode(errors="surrogateescape")
 
 
 def _printable(value: bytes, size_max: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer
 from onemq.protocols.resp.command import Command
-from onemq.protocols.resp.errors import CommandError
+from onemq.protocols.resp.errors import CommandError, shown
 from onemq.protocols.resp.rows import rows
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def expires_at_ms(session: "RespSession", word: bytes, unit_ms: int, from_now: b
     """The time in milliseconds that a word says in some unit, from now or since 1970."""
     time_ms = integer(word) * unit_ms
     base_ms = session.service.core.keys.now_ms if from_now else 0
-    if not -INTEGER_MAX <= time_ms <= INTEGER_MAX - base_ms:
+    if not -INTEGER_MAX - 1 <= time_ms <= INTEGER_MAX - base_ms:
         raise CommandError(f"ERR invalid expire time in '{command}' command")
     return time_ms + base_ms
 
@@ -53,7 +53,7 @@ def _conditions(words: list[bytes]) -> dict[str, bool]:
     for word in words:
         name = _CONDITIONS.get(word.upper())
         if name is None:
-            raise CommandError(f"ERR Unsupported option {word.decode(errors='surrogateescape')}")
+            raise CommandError(f"ERR Unsupported option {shown(word)}")
         conditions[name] = True
     if "if_absent" in conditions and len(conditions) > 1:
         raise CommandError("ERR NX and XX, GT or LT options at the same time are not compatible")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from onemq.protocols.resp import replies
-from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.arguments import small_integer
 from onemq.protocols.resp.command import Command
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.rows import rows
@@ -70,7 +70,7 @@ def copy(session: "RespSession", request: list[bytes]) -> bytes:
         if word == b"REPLACE":
             replace = True
         elif word == b"DB" and (number := next(rest, None)) is not None:
-            if integer(number) != 0:
+            if small_integer(number) != 0:
                 raise CommandError("ERR DB index is out of range")
         else:
             raise syntax_error()

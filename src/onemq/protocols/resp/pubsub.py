@@ -18,7 +18,7 @@ from onemq.errors import TooLarge
 from onemq.limits import RESP_LISTENER_BYTES_MAX, RESP_NAMES_BYTES_MAX, ConnectionLimits
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.command import Argument, Command, Handler, container
-from onemq.protocols.resp.errors import CommandError
+from onemq.protocols.resp.errors import misused_subcommand
 from onemq.protocols.resp.replies import Replies
 
 if TYPE_CHECKING:
@@ -229,8 +229,7 @@ def shard_channels(session: "RespSession", request: list[bytes]) -> bytes:
 
 def _names(listened: Iterable[bytes], request: list[bytes]) -> bytes:
     if len(request) > 3:
-        word = request[1].decode(errors="surrogateescape")
-        raise CommandError(f"ERR unknown subcommand or wrong number of arguments for '{word}'. Try PUBSUB HELP.")
+        raise misused_subcommand(request)
     if len(request) == 3:
         listened = filter(matcher(request[2]), listened)
     return replies.array(list(map(replies.bulk, listened)))

@@ -32,8 +32,8 @@ def simple(text: str) -> bytes:
 
 
 def error(text: str) -> bytes:
-    """An error; `text` begins with its prefix, such as ERR. Line ends become blanks."""
-    line = text.replace("\r", " ").replace("\n", " ")
+    """An error; `text` begins with its prefix, such as ERR. Line ends at its end go, others become blanks."""
+    line = text.rstrip("\r\n").replace("\r", " ").replace("\n", " ")
     return b"-%b\r\n" % line.encode(errors="surrogateescape")
 
 

@@ -48,6 +48,7 @@ class _Options:
 
 
 def _cursor(word: bytes) -> int:
+    word = word.partition(b"\0")[0]  # Redis reads it as a string of C
     if not word:
         return 0
     if not _CURSOR.fullmatch(word) or abs(cursor := int(word[:25])) >= _CURSOR_END:

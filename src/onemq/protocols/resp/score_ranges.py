@@ -29,7 +29,7 @@ def score_range(low: bytes, high: bytes) -> Range:
 
 def _score(word: bytes) -> tuple[float, bool]:
     is_open = word.startswith(b"(")
-    value = parse_bound(word[is_open:])
+    value = parse_bound(word[is_open:].partition(b"\0")[0])  # Redis reads it as a string of C
     if value is None:
         raise CommandError("ERR min or max is not a float")
     return value, is_open
