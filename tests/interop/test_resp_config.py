@@ -148,6 +148,10 @@ class TestClient:
         client.same("CLIENT REPLY SKIP", "CLIENT REPLY ON", "PING")
         client.same("CLIENT REPLY SKIP", "NOPE", "PING")
 
+    def test_reset_ends_off_and_not_skip(self, raw_pairs: RawPairs) -> None:
+        raw_pairs.connect().same("CLIENT REPLY OFF", "PING", "RESET", "PING")
+        raw_pairs.connect().same("CLIENT REPLY SKIP", "RESET", "PING")
+
     def test_a_blocked_command_after_reply_skip_or_off(self, raw_pairs: RawPairs) -> None:
         for before in ("CLIENT REPLY SKIP", "CLIENT REPLY OFF"):
             client, other = raw_pairs.connect(), raw_pairs.connect()

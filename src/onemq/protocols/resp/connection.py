@@ -154,7 +154,7 @@ def reset(session: "RespSession", request: list[bytes]) -> bytes:
         session.mq.end()
     session.replies = replies.RESP2
     session.name = b""
-    session.skipped_replies = 0
+    session.skipped_replies = max(0, session.skipped_replies)  # CLIENT REPLY SKIP before it still holds
     session.no_evict = session.no_touch = False
     session.become(None if session.service.users else DEFAULT_USER)
     return _RESET
