@@ -284,6 +284,54 @@ class TestBlockedXreadgroup:
             script(group, "SET s text")
             assert reader.same()[0] == "error"
 
+    def test_the_stream_is_renamed(self, group: Pair) -> None:
+        """What is added to it under its other name is not for who waits."""
+        with blocking(group) as reader:
+            reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", ">")
+            script(group, "RENAME s t")
+            assert reader.same()[0] == "error"
+            script(group, "XADD t 2-0 n 2")
+            reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "t", ">")
+            reader.same()
+        script(group, "XPENDING t g - + 10")
+
+    def test_one_of_several_streams_is_renamed(self, group: Pair) -> None:
+        script(group, "XGROUP CREATE t g $ MKSTREAM")
+        with blocking(group) as reader:
+            reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", "t", ">", ">")
+            script(group, "RENAME t u")
+            assert reader.same()[0] == "error"
+
+    def test_the_stream_is_renamed_and_gets_its_name_back_in_one_transaction(self, group: Pair) -> None:
+        with blocking(group) as reader:
+            reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", ">")
+            script(group, """
+                MULTI
+                RENAME s t
+                RENAME t s
+                EXEC
+            """)
+            reader.still_waits()
+            script(group, "XADD s 2-0 n 2")
+            reader.same()
+
+    def test_another_stream_takes_the_place_of_the_renamed_one(self, group: Pair) -> None:
+        script(group, "XGROUP CREATE t g 0 MKSTREAM")
+        with blocking(group) as reader:
+            reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", ">")
+            script(group, """
+                MULTI
+                RENAME s u
+                RENAME t s
+                EXEC
+            """)
+            reader.still_waits()
+            script(group, """
+                XADD u 2-0 n 2
+                XADD s 1-0 n 1
+            """)
+            reader.same()
+
     def test_the_stream_is_deleted_and_made_again_in_one_transaction(self, group: Pair) -> None:
         with blocking(group) as reader:
             reader.send("XREADGROUP", "GROUP", "g", "alice", "BLOCK", "0", "STREAMS", "s", ">")

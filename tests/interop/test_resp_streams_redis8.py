@@ -96,6 +96,12 @@ class Blocked:
         entries: list[Any] = dict(answer)[b"s"]
         return entries
 
+    def error(self) -> str:
+        """The error that comes."""
+        with pytest.raises(ResponseError) as error:
+            self._connected.connection.read_response()
+        return str(error.value)
+
     def still_waits(self) -> bool:
         return not self._connected.connection.can_read(timeout=0)
 
@@ -520,6 +526,14 @@ class TestXreadgroupClaim:
             client("XADD s 1-0 f v")
             assert alice.entries() == [("1-0", 0)]
             assert bob.entries() == [("1-0", 1)]
+
+    @pytest.mark.parametrize("end", ["DEL s", "RENAME s t", "SET s text"])
+    def test_the_stream_goes(self, client: Client, end: str) -> None:
+        client.fill(1, "g")
+        client("XREADGROUP GROUP g alice STREAMS s >")
+        with client.blocked("XREADGROUP GROUP g bob BLOCK 0 CLAIM 100000 STREAMS s >") as waiting:
+            client(end)
+            assert waiting.error()
 
     def test_the_time_is_over(self, client: Client) -> None:
         client.fill(1, "g")

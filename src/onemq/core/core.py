@@ -130,7 +130,7 @@ class Core:
         self.removing = Removing(stage, self.topics, self.reading, self.keys, self.streams, self.stream_groups)
         self.dead_letters.delete = self.removing.delete_at
         self.topics.on_change.append(self.waiting.topic_came)
-        self.topics.on_name_free.append(self.waiting.topic_went)
+        self.topics.on_name_free += [self.waiting.topic_went, self.receiving.name_went]
         self.keys.on_topic_shown = self.waiting.name_came
         parkings = [self.schedule.parking, self.halves.parking]
         self.housekeeping = Housekeeping(

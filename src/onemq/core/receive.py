@@ -18,7 +18,7 @@ class Receive:
 
     __slots__ = (
         "_bytes", "_looked", "_measured", "allowance", "answered", "bytes_max", "got", "group", "in_flight", "member",
-        "most", "number", "then", "whole",
+        "most", "number", "then", "topic_name", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,8 @@ class Receive:
         """Says how many it takes now, where that changes while it waits. Such a request is answered when it has
         `RECEIVE_BYTES_MAX`, too, and any other when it has `bytes_max`."""
         self.bytes_max = HANDED_BYTES_MAX
+        self.topic_name: str | None = None
+        """The name that the topic must keep: if it gets another, the request is answered with nothing."""
         self.whole: Whole | None = None
         """What it wants and has got as whole batches, if it takes such."""
         self.got: list[Handed] = []

@@ -19,6 +19,7 @@ from onemq.core.receive import Handed, Receive
 from onemq.core.screening import Screening
 from onemq.core.stage import Stage
 from onemq.core.supply import Supply
+from onemq.core.topics import Topic
 from onemq.core.whole import Share, Whole, can_be_whole, may_expire, part_of, runs_handed
 from onemq.errors import Corrupt
 from onemq.limits import HANDED_BYTES_MAX
@@ -41,6 +42,8 @@ class Receiving:
         self._deadlines: Deadlines[Receive] = Deadlines(lambda request: request.answered)
         self._settling: set[Group] = set()
         """Groups whose waiting requests are being served: who asks again as it is served comes after them."""
+        self._renamed: dict[Group, None] = {}
+        """Groups whose topics have given up their names in this turn."""
 
     def receive(
         self,
@@ -136,9 +139,18 @@ class Receiving:
         if group.waiting:
             self._groups.hot[group] = None
 
+    def name_went(self, topic: Topic) -> None:
+        """There is no topic of that name any more."""
+        for group in topic.groups.values():
+            if group.waiting:
+                self._renamed[group] = self._groups.hot[group] = None
+
     def settle(self) -> None:
         """Serves those who wait, in groups that may have something for them or are gone. Who asks again meanwhile
         comes in the next round, for which the group stays hot."""
+        renamed, self._renamed = self._renamed, {}
+        for group in renamed:
+            self._release_misnamed(group)
         hot, self._groups.hot = self._groups.hot, {}
         if self._stage.refusal is None:
             for group in hot:
@@ -146,6 +158,12 @@ class Receiving:
                     self._settle_group(group)
                 else:
                     self._groups.release(group)
+
+    def _release_misnamed(self, group: Group) -> None:
+        """Answers those with nothing whose topic has another name now."""
+        for request in [each for each in group.waiting if each.topic_name not in (None, group.topic.name)]:
+            group.waiting.pop(request, None)
+            request.finish()
 
     def _settle_group(self, group: Group) -> None:
         if group.waiting and group not in self._settling:

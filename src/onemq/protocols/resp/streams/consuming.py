@@ -104,12 +104,14 @@ def wait_for_new(
     session: "RespSession", group: Group, consumer: str, count: int | None, until_ms: int,
     then: Callable[[list[Handed]], None], acknowledge: bool,
 ) -> Callable[[], None]:  # fmt: skip
-    """Asks for entries when there are some, or for nothing when the time is up. Returns what takes that back."""
+    """Asks for entries when there are some, or for nothing when the time is up or the stream has another name. Returns
+    what takes that back."""
     if group.config.lease_connection:
         known_consumer(session, group, consumer)
     request = session.service.core.receiving.receive(
         group, consumer, count or ALL, then, until_ms, in_flight=acknowledge
     )
+    request.topic_name = group.topic.name
     return request.cancel
 
 

@@ -242,7 +242,7 @@ class GroupReader:
                 if got:
                     known_consumer(self._session, group, options.consumer)
                     waiting.finish([(key, entries_of(stream.cursor(group), [record for _, record, _ in got]))])
-                elif self._session.service.core.groups.has(group):
+                elif self._session.service.core.groups.has(group) and stream.key == key:
                     waiting.finish([])
                 else:
                     self._went(key, waiting)
@@ -254,7 +254,8 @@ class GroupReader:
             )
 
     def _went(self, key: bytes, waiting: "Waiting") -> None:
-        """The group or its stream was removed while the reader waited. It may have come back since."""
+        """The group or its stream was removed while the reader waited, or the stream was renamed. There may be one of
+        the same name since."""
         try:
             stream = self._session.service.core.streams.find(key)
         except OneMQError as error:  # its time has come, and nothing can be written now
