@@ -520,6 +520,33 @@ class TestXsetid:
             XINFO STREAM s
         """)
 
+    def test_groups_stay_where_they_are_when_the_stream_goes_back(self, pair: Pair) -> None:
+        """They get nothing before they are caught up with."""
+        script(pair, """
+            XADD s 5-0 f v
+            XADD s 20-0 f v
+            XGROUP CREATE s last $
+            XGROUP CREATE s all 0
+            XREADGROUP GROUP all c STREAMS s >
+            XDEL s 20-0
+            XSETID s 30-0
+            XGROUP CREATE s later $
+            XSETID s 5-0
+            XADD s 6-0 f v
+            XADD s 20-0 f v
+        """)
+        for group in ("last", "all", "later"):
+            script(pair, f"XREADGROUP GROUP {group} c STREAMS s >")
+        script(pair, """
+            XADD s 21-0 f v
+            XADD s 31-0 f v
+        """)
+        for group in ("last", "all", "later"):
+            script(pair, f"""
+                XREADGROUP GROUP {group} c STREAMS s >
+                XPENDING s {group} - + 10
+            """)
+
     def test_entries_added_and_the_greatest_deleted_id(self, pair: Pair) -> None:
         script(pair, """
             XADD s 1-1 f v

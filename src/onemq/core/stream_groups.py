@@ -86,7 +86,20 @@ class StreamGroups:
             if mark is not None and mark.last_id > id and mark.next == stream.cursor(group).last:
                 stream.has_groups_ahead = True
             if mark is not None and mark.last_id >= id and mark.next == stream.cursor(group).last:
-                self.place(stream, group, mark.last_id, self.entries_read(stream, group))
+                self._stay_ahead(stream, group, mark.last_id)
+
+    def keep_ahead(self, stream: Stream) -> None:
+        """Groups that had come further than the stream's last id, which was lowered, go on behind where they were."""
+        for group in stream.topic.groups.values():
+            last_id = self.last_delivered(stream, group)
+            if last_id > stream.last_id:
+                self._stay_ahead(stream, group, last_id)
+
+    def _stay_ahead(self, stream: Stream, group: Group, last_id: int) -> None:
+        """What the group passes counts as read, unless somebody said how much it has read."""
+        mark = self._marks.get(group.id)
+        is_said = mark is not None and mark.read_before is not None
+        self.place(stream, group, last_id, self.entries_read(stream, group) if is_said else None)
 
     def keep_ghosts(self, stream: Stream, start: int) -> None:
         """Notes the ids of what groups have in flight before an offset, where the partition is about to start."""

@@ -232,11 +232,14 @@ class Streams:
     def set(self, stream: Stream, last_id: int, max_deleted_id: int, added_before: int) -> None:
         """Sets what cannot be read off the messages."""
         self._stage.check()
+        is_lowered = last_id < stream.last_id
         end = stream.partition.end
         entry = (STREAM_SET, stream.topic.id, pack_id(last_id), pack_id(max_deleted_id), added_before, end)
         self._apply_set(entry)
         stream.last_id = last_id
         self._stage.entry(entry, stream.topic.sync)
+        if is_lowered:
+            self._groups.keep_ahead(stream)
 
     def set_floor(self, stream: Stream, floor_ms: int) -> None:
         """Sets the highest time of the messages that went, of a stream with batches that are kept as they came."""
