@@ -6,7 +6,7 @@ Where Redis does not know a group's lag and answers nil, OneMQ may give the numb
 
 import pytest
 
-from tests.interop.pair import Pair, needs_redis_server
+from tests.interop.pair import Pair, needs_redis_server, reply
 from tests.interop.streams import facts, same, script
 
 pytestmark = needs_redis_server
@@ -141,6 +141,47 @@ class TestXinfoGroups:
             XREADGROUP GROUP g c STREAMS s >
             XINFO GROUPS s
         """)
+
+    def test_what_a_group_passes_that_is_ahead_of_the_stream_is_no_lag(self, pair: Pair) -> None:
+        script(pair, """
+            XADD s 1-0 f v
+            XGROUP CREATE s ahead 9-9
+            XINFO GROUPS s
+            XADD s 4-0 f v
+            XINFO GROUPS s
+            XADD s 9-9 f v
+            XINFO GROUPS s
+        """)
+        groups = [dict(facts(row)) for row in same(pair, "XINFO", "GROUPS", "s")]
+        assert [group[b"lag"] for group in groups] == [0]
+        script(pair, """
+            XADD s 10-0 f v
+            XINFO GROUPS s
+            XREADGROUP GROUP ahead c STREAMS s >
+            XINFO GROUPS s
+            XGROUP CREATE s said 19-0 ENTRIESREAD 4
+            XADD s 11-0 f v
+            XINFO GROUPS s
+            XADD s 20-0 f v
+            XREADGROUP GROUP said c STREAMS s >
+            XREADGROUP GROUP ahead c STREAMS s >
+            XINFO GROUPS s
+        """)
+
+    def test_counts_that_were_set_as_high_as_can_be(self, pair: Pair) -> None:
+        """Redis's go on below zero; here they stay, so that every client can read them."""
+        most = 2**63 - 1
+        for words in (
+            ("XADD", "s", "1-0", "f", "v"),
+            ("XGROUP", "CREATE", "s", "g", "0", "ENTRIESREAD", most),
+            ("XSETID", "s", "1-0", "ENTRIESADDED", most),
+            ("XADD", "s", "2-0", "f", "v"),
+        ):
+            reply(pair.ours, *words)
+        reply(pair.ours, "XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+        assert dict(facts(reply(pair.ours, "XINFO", "STREAM", "s")))[b"entries-added"] == most
+        (group,) = [dict(facts(row)) for row in reply(pair.ours, "XINFO", "GROUPS", "s")]
+        assert (group[b"entries-read"], group[b"lag"]) == (most, 0)
 
     def test_the_lag_that_redis_cannot_know_is_known_or_nil(self, pair: Pair) -> None:
         for number in range(1, 6):

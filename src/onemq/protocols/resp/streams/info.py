@@ -10,7 +10,7 @@ from onemq.core.stream import Stream
 from onemq.core.stream_ids import id_of
 from onemq.core.window import DURATION_MS, NAMES_MAX, Window
 from onemq.protocols.resp import replies
-from onemq.protocols.resp.arguments import integer
+from onemq.protocols.resp.arguments import INTEGER_MAX, integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.streams.arguments import existing_stream, shown
 from onemq.protocols.resp.streams.entries import Entries
@@ -75,7 +75,7 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
         "radix-tree-nodes": replies.integer(nodes + 1),
         "last-generated-id": id_reply(found.last_id),
         "max-deleted-entry-id": id_reply(found.max_deleted_id),
-        "entries-added": replies.integer(found.added),
+        "entries-added": _count(found.added),
         "recorded-first-entry-id": id_reply(0 if first is None else id_of(first)),
         "idmp-duration": replies.integer(window.duration_ms // 1000),
         "idmp-maxsize": replies.integer(window.names_max),
@@ -86,6 +86,11 @@ def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:
     }
 
 
+def _count(number: int) -> bytes:
+    """A count that somebody may have set as high as can be, and that went on from there."""
+    return replies.integer(min(number, INTEGER_MAX))
+
+
 def _position(session: "RespSession", found: Stream, group: Group) -> dict[str, bytes]:
     groups = session.service.core.stream_groups
     read = groups.entries_read(found, group)
@@ -93,8 +98,8 @@ def _position(session: "RespSession", found: Stream, group: Group) -> dict[str, 
     in_order = found.added - read - found.deleted_from(cursor.next)
     return {
         "last-delivered-id": id_reply(groups.last_delivered(found, group)),
-        "entries-read": replies.integer(read),
-        "lag": replies.integer(max(in_order if cursor.partition.lanes is None else cursor.unread, 0)),
+        "entries-read": _count(read),
+        "lag": _count(max(in_order if cursor.partition.lanes is None else cursor.unread, 0)),
     }
 
 
