@@ -83,6 +83,23 @@ class TestXgroupCreate:
             XGROUP CREATE s g7 $ ENTRIESREAD 1 2
         """)
 
+    def test_options_given_again(self, pair: Pair) -> None:
+        """As long as there are not too many words."""
+        script(pair, """
+            XADD s 1-1 f v
+            XGROUP CREATE s g1 0 MKSTREAM MKSTREAM MKSTREAM
+            XGROUP CREATE s g2 0 MKSTREAM MKSTREAM MKSTREAM MKSTREAM
+            XGROUP CREATE s g2 x ENTRIESREAD 1 ENTRIESREAD 2
+            XGROUP CREATE missing g 0 ENTRIESREAD 1 MKSTREAM MKSTREAM
+            XGROUP CREATE missing g 0 ENTRIESREAD 1 ENTRIESREAD 2
+            EXISTS missing
+            XGROUP SETID s g1 0 ENTRIESREAD 1 ENTRIESREAD 2
+            XGROUP SETID s g1 0 ENTRIESREAD 1 ENTRIESREAD x
+            XGROUP SETID s missing 0 ENTRIESREAD 1 ENTRIESREAD 2
+            XGROUP SETID missing g1 0 ENTRIESREAD 1 ENTRIESREAD 2
+            XINFO GROUPS s
+        """)
+
     def test_errors(self, pair: Pair) -> None:
         script(pair, """
             XADD s 1-1 f v

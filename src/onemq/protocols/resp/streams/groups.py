@@ -16,6 +16,9 @@ from onemq.protocols.resp.streams.pending import pending_of
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
 
+_CREATE_WORDS_MAX, _SETID_WORDS_MAX = 8, 7
+"""With each option once. It may be given more often, but no more words than these."""
+
 
 def _options(request: list[bytes], may_make: bool) -> tuple[bool, int | None]:
     """[MKSTREAM] [ENTRIESREAD n]"""
@@ -32,10 +35,14 @@ def _options(request: list[bytes], may_make: bool) -> tuple[bool, int | None]:
                 raise CommandError("ERR value for ENTRIESREAD must be positive or -1")
             place += 2
         else:
-            raise CommandError(
-                f"ERR unknown subcommand or wrong number of arguments for '{shown(request[1])}'. Try XGROUP HELP."
-            )
+            raise _wrong_form(request)
     return make, None if read == -1 else read
+
+
+def _wrong_form(request: list[bytes]) -> CommandError:
+    return CommandError(
+        f"ERR unknown subcommand or wrong number of arguments for '{shown(request[1])}'. Try XGROUP HELP."
+    )
 
 
 def _stream(session: "RespSession", key: bytes) -> Stream:
@@ -60,6 +67,8 @@ def create(session: "RespSession", request: list[bytes]) -> bytes:
     make, read = _options(request, may_make=True)
     key = request[2]
     stream = stream_to_write(session, key) if make else _stream(session, key)
+    if len(request) > _CREATE_WORDS_MAX:
+        raise _wrong_form(request)
     id = None if request[4] == b"$" else parse_id(request[4])
     name = text_of(request[3])
     core = session.service.core
@@ -78,6 +87,8 @@ def set_id(session: "RespSession", request: list[bytes]) -> bytes:
     _, read = _options(request, may_make=False)
     stream = _stream(session, request[2])
     group = named_group(stream, request[2], request[3])
+    if len(request) > _SETID_WORDS_MAX:
+        raise _wrong_form(request)
     last_id = stream.last_id if request[4] == b"$" else parse_any_id(request[4])
     session.service.core.stream_groups.place(stream, group, last_id, read)
     return replies.OK
