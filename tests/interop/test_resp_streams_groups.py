@@ -507,6 +507,10 @@ class TestXack:
             XACK s g -
             XACK s g +
             XACK s g 1-*
+            XACK s g -0
+            XACK s g -0 -1
+            XACK s g -2 -4
+            XACK s g 1-0 -1
             XPENDING s g
             XACK s missing 1-0
             XACK s missing x

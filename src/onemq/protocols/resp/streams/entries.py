@@ -16,6 +16,8 @@ from onemq.protocols.resp.streams.fields import BODY, FIELD, fields_reply, id_he
 
 _ENTRY = b"\r\n*2\r\n"
 _END = b"\r\n"
+_NO_TIME = b"-"
+"""The time of those whose ids are not made of it. In what a client sends it stands before no dash, as nothing may."""
 _BODY_START = b"*2\r\n" + replies.bulk(BODY)
 
 
@@ -28,8 +30,8 @@ class Entries:
         self._parts: list[bytes] = []
         self.count = 0
         self.times: list[tuple[int, bytes]] = []
-        """(offset, time): from this offset on, messages whose ids are made of time and offset have this time; it is
-        empty if the id of the message stands in its header."""
+        """(offset, time): from this offset on, messages whose ids are made of time and offset have this time, or
+        `_NO_TIME` if the id of the message stands in its header."""
         self.named: list[tuple[bytes, int]] = []
         """The ids of those, with their offsets."""
         self.add(records)
@@ -66,7 +68,7 @@ class Entries:
         offset, ms, _, _, headers = record
         text = id_text(id_of(record))
         if headers and headers[0][0] == STREAM_ID:
-            self.times.append((offset, b""))
+            self.times.append((offset, _NO_TIME))
             self.named.append((text, offset))
         else:
             self.times.append((offset, b"%d" % ms))
