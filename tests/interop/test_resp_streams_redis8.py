@@ -370,6 +370,16 @@ class TestTrimmingWithReferences:
         assert client.pending() == [("1-0", "c", 1), ("3-0", "c", 1)]
         assert client.ids() == ["6-0"]
 
+    def test_delref_does_not_go_for_what_was_deleted_before(self, client: Client) -> None:
+        """As in `streamTrim` of t_stream.c, which passes over deleted entries."""
+        client.fill(5, "g")
+        client("XREADGROUP GROUP g c STREAMS s >")
+        client("XDEL s 2-0 3-0")
+        assert client("XTRIM s MAXLEN 1 DELREF") == 2
+        assert client.pending() == [("2-0", "c", 1), ("3-0", "c", 1), ("5-0", "c", 1)]
+        assert client("XADD s MINID 9 DELREF 6-0 f v") == b"6-0"
+        assert client.pending() == [("2-0", "c", 1), ("3-0", "c", 1)]
+
     def test_without_groups_all_is_free(self, client: Client) -> None:
         client.fill(5)
         assert client("XTRIM s MAXLEN 2 ACKED") == 3

@@ -70,7 +70,7 @@ class Trimming:
         if start <= stream.partition.start:
             return 0
         if self.removal is Removal.DELREF:
-            drop_references(core, stream, list(range(stream.partition.start, start)))
+            drop_references(core, stream, list(stream.offsets(start, len(stream))))
         return core.removing.trim(stream, start)
 
     def _start(self, stream: Stream) -> int:
