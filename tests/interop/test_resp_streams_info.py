@@ -168,6 +168,19 @@ class TestXinfoGroups:
             XINFO GROUPS s
         """)
 
+    def test_what_a_group_passes_because_it_was_deleted_is_no_lag(self, pair: Pair) -> None:
+        for number in range(1, 5):
+            pair.same("XADD", "s", f"{number}-0", "n", number)
+        script(pair, """
+            XGROUP CREATE s g 0
+            XREADGROUP GROUP g c COUNT 2 STREAMS s >
+            XDEL s 3-0 4-0
+            XINFO GROUPS s
+            XREADGROUP GROUP g c STREAMS s >
+        """)
+        (group,) = [dict(facts(row)) for row in same(pair, "XINFO", "GROUPS", "s")]
+        assert (group[b"entries-read"], group[b"lag"]) == (2, 0)
+
     def test_counts_that_were_set_as_high_as_can_be(self, pair: Pair) -> None:
         """Redis's go on below zero; here they stay, so that every client can read them."""
         most = 2**63 - 1

@@ -95,7 +95,8 @@ def _position(session: "RespSession", found: Stream, group: Group) -> dict[str, 
     groups = session.service.core.stream_groups
     read = groups.entries_read(found, group)
     cursor = found.cursor(group)
-    in_order = found.added - read - found.deleted_from(cursor.next)
+    passed = cursor.next - cursor.last
+    in_order = found.added - read - passed - found.deleted_from(cursor.next)
     return {
         "last-delivered-id": id_reply(groups.last_delivered(found, group)),
         "entries-read": _count(read),
