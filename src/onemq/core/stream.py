@@ -180,21 +180,46 @@ class Stream:
         return id_of(last) if last is not None else 0
 
     def id_before(self, offset: int) -> int:
-        """The id of the newest message before an offset, deleted or not; 0 without any."""
+        """The id of the newest message before an offset, deleted or not; 0 without any. Damage is passed over: those who
+        trim, or keep the state, cannot stop because of it."""
         partition = self.partition
         while offset > partition.start:
             start = max(partition.start, offset - _BLOCK)
             try:
                 last = self._reading.page_at(partition, [offset - 1], deleted=True, passing=False)
+                last = last or self._reading.page_at(partition, list(range(start, offset)), deleted=True)
             except Corrupt as damage:
                 if partition.floor_ms < 0 and not isinstance(damage, Unreadable):
-                    raise
+                    return self._id_before_damage(offset)
                 return self._reading.latest_before(partition, offset) << NUMBER_BITS | offset - 1
-            last = last or self._reading.page_at(partition, list(range(start, offset)), deleted=True)
             if last:
                 return id_of(last[-1])
             offset = start
         return 0
+
+    def _id_before_damage(self, end: int) -> int:
+        """The same where some of what lies before the offset cannot be read: in longer and longer steps, since a damaged
+        batch may be long."""
+        start, step = end, 1
+        while start > self.partition.start:
+            start, end, step = max(start - step, self.partition.start), start, 2 * step
+            id = self._last_id_among(start, end)
+            if id:
+                return id
+        return 0
+
+    def _last_id_among(self, offset: int, end: int) -> int:
+        """The id of the last message from an offset to before another that can be read; 0 without any."""
+        id = 0
+        while offset < end:
+            try:
+                page, offset = self._reading.page(self.partition, offset, _PAGE_BYTES, deleted=True)
+            except Corrupt as damage:
+                if damage.resume_offset is None or damage.resume_offset <= offset:
+                    return id
+                page, offset = [], damage.resume_offset
+            id = max([id_of(record) for record in page if record[0] < end], default=id)
+        return id
 
     def is_live(self, offset: int) -> bool:
         """Whether the message is there and was not deleted."""

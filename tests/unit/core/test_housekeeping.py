@@ -8,6 +8,7 @@ from onemq.core.group import Group
 from onemq.core.housekeeping import CLEAN_ROUND_MS, DISK_CHECK_MS, ROUND_MS
 from onemq.core.redelivery import Immediate
 from onemq.core.start import FIRST
+from onemq.core.stream_ids import NUMBER_BITS
 from onemq.core.topics import HALF_NAME, SCHEDULE_NAME
 from onemq.errors import DiskFull, ReadOnly
 from tests.sim.disk import SimDisk
@@ -24,6 +25,7 @@ from tests.unit.core.broker import (
     sealed,
     simulated,
 )
+from tests.unit.core.test_supply import damage_body
 
 KILOBYTE = b"x" * 1_000
 
@@ -35,6 +37,35 @@ def fill(broker: Broker, count: int, topic: str = "t", **options: object) -> Non
 
 
 # Retention (A4)
+
+
+def damaged(broker: Broker, *offsets: int) -> None:
+    """A topic of four messages, each a batch of its own, of which these cannot be read; a group has had two."""
+    broker.topic(segment_bytes=4096)
+    for number in range(4):
+        broker.send(b"message %d" % number + KILOBYTE)
+    broker.receive(broker.group(), most=2)
+    for offset in offsets:
+        damage_body(broker, b"message %d" % offset)
+
+
+@pytest.mark.parametrize("offsets", [(3,), (1,), (0, 1), (1, 2, 3), (0, 1, 2, 3)])
+def test_damage_does_not_stop_retention(local: Broker, offsets: tuple[int, ...]) -> None:
+    """A4"""
+    damaged(local, *offsets)
+    with local.turn() as core:
+        core.topics.alter("t", retention_ms=MINUTE_MS)
+    local.pass_ms(DAY_MS)
+    (partition,) = local.core.topics.get("t").partitions
+    assert (partition.start, partition.end) == (4, 4)
+
+
+@pytest.mark.parametrize("offsets", [(3,), (2, 3), (1, 2, 3)])
+def test_damage_does_not_stop_checkpoints(local: Broker, offsets: tuple[int, ...]) -> None:
+    """The last id is that of the newest message that can be read: ids go on rising."""
+    damaged(local, *offsets)
+    local.restart("stop")
+    assert local.core.streams.of(local.core.topics.get("t")).last_id == NOW_MS << NUMBER_BITS | offsets[0] - 1
 
 
 def test_a_topic_without_retention_keeps_everything(broker: Broker) -> None:

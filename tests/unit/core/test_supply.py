@@ -29,10 +29,15 @@ from tests.unit.core.broker import (
 
 def damage(broker: Broker, offset: int, topic: str = "t") -> None:
     """Flips a bit in the body of the message at an offset; each message must be a batch of its own."""
-    disk = broker.disk
-    assert isinstance(disk, SimDisk)
     body = broker.records(topic)[offset][3]
     assert body is not None
+    damage_body(broker, body)
+
+
+def damage_body(broker: Broker, body: bytes) -> None:
+    """Flips a bit in a body."""
+    disk = broker.disk
+    assert isinstance(disk, SimDisk)
     for path in disk.files():
         if path.endswith(".log") and "journal" not in path:
             file = disk.open(path, read_only=True)
