@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from onemq.core.keyspace import Keyspace
 from onemq.core.keyspace.ranges import ScoreRange
 from onemq.protocols.resp import replies
-from onemq.protocols.resp.arguments import double, integer
+from onemq.protocols.resp.arguments import INTEGER_MAX, double, integer
 from onemq.protocols.resp.command import Argument, Command, container
 from onemq.protocols.resp.errors import CommandError
 
@@ -44,14 +44,14 @@ def lock_extend(keys: Keyspace, names: list[bytes], words: list[bytes]) -> Value
     if keys.strings.get(names[0]) != words[0] or until_ms is None:
         return 0
     from_ms = until_ms if words[2] == b"0" else keys.now_ms
-    keys.expire_at(names[0], from_ms + integer(words[1]))
+    keys.expire_at(names[0], _later(from_ms, words[1], 1))
     return 1
 
 
 def lock_reacquire(keys: Keyspace, names: list[bytes], words: list[bytes]) -> Value:
     if keys.strings.get(names[0]) != words[0]:
         return 0
-    keys.expire_at(names[0], keys.now_ms + integer(words[1]))
+    keys.expire_at(names[0], _later(keys.now_ms, words[1], 1))
     return 1
 
 
@@ -80,7 +80,7 @@ def chord_part_return(keys: Keyspace, names: list[bytes], words: list[bytes]) ->
     claimed = (
         total is not None
         and ready == integer(total) + integer(more or b"0")
-        and keys.strings.set(claim, token, keys.now_ms + integer(claim_expires) * 1000, if_absent=True)
+        and keys.strings.set(claim, token, _later(keys.now_ms, claim_expires), if_absent=True)
     )
     return [ready, more, total, int(claimed)]
 
@@ -91,7 +91,7 @@ def chord_cleanup(keys: Keyspace, names: list[bytes], words: list[bytes]) -> Val
         return 0
     keys.delete(*rest)
     if integer(words[1]) > 0:
-        keys.strings.set(claim, b"done", keys.now_ms + integer(words[1]) * 1000)
+        keys.strings.set(claim, b"done", _later(keys.now_ms, words[1]))
     return 1
 
 
@@ -102,13 +102,21 @@ def chord_claim_extend(keys: Keyspace, names: list[bytes], words: list[bytes]) -
         _expire(keys, claim, words[1])
         return 1
     if token is None and keys.exists(size):
-        keys.strings.set(claim, words[0], keys.now_ms + integer(words[1]) * 1000)
+        keys.strings.set(claim, words[0], _later(keys.now_ms, words[1]))
         return 1
     return 0
 
 
 def _expire(keys: Keyspace, key: bytes, seconds: bytes) -> None:
-    keys.expire_at(key, keys.now_ms + integer(seconds) * 1000)
+    keys.expire_at(key, _later(keys.now_ms, seconds))
+
+
+def _later(from_ms: int, word: bytes, unit_ms: int = 1000) -> int:
+    """So much later than a time. Refuses a time that the log cannot keep, as EXPIRE does."""
+    time_ms = from_ms + integer(word) * unit_ms
+    if not -INTEGER_MAX <= time_ms <= INTEGER_MAX:
+        raise CommandError("ERR invalid expire time in script")
+    return time_ms
 
 
 # Bindings of kombu.
