@@ -180,8 +180,8 @@ class Stream:
         return id_of(last) if last is not None else 0
 
     def id_before(self, offset: int) -> int:
-        """The id of the newest message before an offset, deleted or not; 0 without any. Damage is passed over: those who
-        trim, or keep the state, cannot stop because of it."""
+        """The id of the newest message before an offset, deleted or not; 0 without any. Damage is passed over: who
+        trims, or keeps the state, must not stop because of it."""
         partition = self.partition
         while offset > partition.start:
             start = max(partition.start, offset - _BLOCK)
@@ -198,8 +198,8 @@ class Stream:
         return 0
 
     def _id_before_damage(self, end: int) -> int:
-        """The same where some of what lies before the offset cannot be read: in longer and longer steps, since a damaged
-        batch may be long."""
+        """The same where some of what lies before the offset cannot be read: in longer and longer steps, since a
+        damaged batch may be long."""
         start, step = end, 1
         while start > self.partition.start:
             start, end, step = max(start - step, self.partition.start), start, 2 * step

@@ -87,17 +87,24 @@ def new_entries(
         return Entries()
     if group.config.lease_connection:
         known_consumer(session, group, consumer)
-    receiving = session.service.core.receiving
-    records = receiving.take_fresh(group, consumer, count or ALL, acknowledge)
+    core = session.service.core
+    records = core.receiving.take_fresh(group, consumer, count or ALL, acknowledge)
     if records is None:
-        got: list[Handed] = []
-        receiving.receive(
-            group, consumer, count or ALL, got.extend, in_flight=acknowledge, bytes_max=bytes_max
-        )
-        records = [record for _, record, _ in got]
+        records = _received(core, group, consumer, count, acknowledge, bytes_max)
     if records:
         known_consumer(session, group, consumer)
     return entries_of(cursor, records)
+
+
+def _received(
+    core: Core, group: Group, consumer: str, count: int | None, acknowledge: bool, bytes_max: int
+) -> list[Record]:
+    """What a group hands out at once. Nobody would see what it finds later, in a long run that its filter does not
+    want: so the request does not stay."""
+    got: list[Handed] = []
+    receive = core.receiving.receive
+    receive(group, consumer, count or ALL, got.extend, in_flight=acknowledge, bytes_max=bytes_max).cancel()
+    return [record for _, record, _ in got]
 
 
 def wait_for_new(
@@ -200,9 +207,7 @@ def claim_entries(
     left = None if count is None else count - entries.count
     bytes_max -= entries.size()
     if left != 0 and bytes_max > 0 and cursor.has_fresh:
-        got: list[Handed] = []
-        core.receiving.receive(group, consumer, left or ALL, got.extend, in_flight=acknowledge, bytes_max=bytes_max)
-        for _, record, _ in got:
+        for record in _received(core, group, consumer, left, acknowledge, bytes_max):
             entries.add_encoded(_with_numbers(record, 0, 0))
     return entries
 

@@ -5,6 +5,7 @@ from typing import Any
 import hiredis
 import pytest
 
+from onemq import limits
 from onemq.protocols.resp.service import RespService
 from tests.unit.core.broker import Broker, simulated
 from tests.unit.protocols.resp.fakes import Client, encode, make_service
@@ -108,6 +109,21 @@ def test_a_consumer_whose_name_is_refused_does_not_wait(ask: Clients) -> None:
     refused, pong = ask("reader", f"XREADGROUP GROUP g {name} BLOCK 0 STREAMS s >", "PING")
     assert refused.startswith("ERR")
     assert pong == b"PONG"
+
+
+@pytest.mark.parametrize("options", ["", "CLAIM 100000 "])
+def test_what_a_filter_finds_later_goes_to_nobody_who_has_stopped_asking(
+    ask: Clients, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    monkeypatch.setattr(limits, "SCREENED_PER_TURN_MAX", 10)
+    ask("other", "XGROUP CREATE s g 0 MKSTREAM", "MQ.GROUP ALTER s g FILTER colour='red'")
+    ask("other", *["XADD s * colour blue n 1"] * 25, "XADD s 9999999999999-1 colour red n 1")
+    found = []
+    for _ in range(5):
+        (reply,) = ask("reader", f"XREADGROUP GROUP g me {options}STREAMS s >")
+        found += reply or []
+    ((stream, (entry,)),) = found
+    assert (stream, entry[0]) == (b"s", b"9999999999999-1")
 
 
 # Nobody goes on amid a transaction of somebody else.
