@@ -8,12 +8,13 @@ group has it in flight stays listed there as a ghost, until it is acknowledged.
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from onemq.core.cursor import Cursor
 from onemq.core.entries import STREAM_MARK, STREAM_TRIMMED
 from onemq.core.group import Group
 from onemq.core.groups import Groups
 from onemq.core.stage import Stage
 from onemq.core.stream import Stream
-from onemq.core.stream_ids import pack_id, unpack_id
+from onemq.core.stream_ids import NUMBER_MAX, pack_id, unpack_id
 from onemq.core.topics import Topic, Topics
 
 NOWHERE = -1
@@ -45,10 +46,23 @@ class StreamGroups:
         if not cursor.unacknowledged:
             return None
         offset = stream.offset_of(id)
-        if offset is not None:
-            return offset if offset in cursor.unacknowledged else None
-        gone = [each for each in cursor.unacknowledged if not stream.is_live(each)]
-        return next((each for each, known in stream.ids_of(cursor, gone).items() if known == id), None)
+        if offset is None:
+            offset = self._gone_offset(stream, cursor, id)
+        return offset if offset in cursor.unacknowledged else None
+
+    def _gone_offset(self, stream: Stream, cursor: Cursor, id: int) -> int | None:
+        """The same for a message that was removed. All that is in flight is looked at only if there is no other way: it
+        may be much, and many ids may be asked for."""
+        ghosts = cursor.ghosts
+        if id in ghosts.values():
+            return next(offset for offset, known in ghosts.items() if known == id)
+        if stream.partition.deleted is None:
+            return None
+        usual = id & NUMBER_MAX
+        if stream.ids_of(cursor, [usual]).get(usual) == id:
+            return usual
+        deleted = [each for each in cursor.unacknowledged if each not in ghosts and not stream.is_live(each)]
+        return next((each for each, known in stream.ids_of(cursor, deleted).items() if known == id), None)
 
     def last_delivered(self, stream: Stream, group: Group) -> int:
         """The id that a group has come to."""
@@ -169,3 +183,4 @@ class StreamGroups:
     def _apply_mark(self, entry: Any) -> None:
         _, group_id, offset, last_id, before = entry
         self._marks[group_id] = Mark(offset, unpack_id(last_id), before)
+
