@@ -260,7 +260,7 @@ class Connection:
             self._relieve()
 
     def fail(self, error: OneMQError) -> None:
-        self._closing = True
+        self._closing = self.congested = True  # what it asked for after that must not be executed either
         self._drop_output()
         self._held_bytes = 0  # what earlier turns held was dropped with them
         if not self._transport.is_closing():
@@ -271,7 +271,7 @@ class Connection:
 
     def abort(self) -> None:
         """Ends the connection at once."""
-        self._closing = self.congested = True  # its requests must not be executed either
+        self._closing = self.congested = True  # as in `fail`
         self._transport.abort()
 
     # Sending.

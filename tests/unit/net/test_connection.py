@@ -486,6 +486,17 @@ class TestGathering:
         assert made[0][2].received == []
 
     @scenario
+    async def test_one_whose_turn_failed_meanwhile_is_not_served(self) -> None:
+        """What it asks for after what was not stored must not happen by itself, also not together with others."""
+        world = World()
+        made = self.connect(world, 1)
+        made[0][0].data_received(b"a")
+        made[0][0].fail(ReadOnly("no"))
+        assert made[0][0].congested
+        await world.turn()
+        assert made[0][2].received == []
+
+    @scenario
     async def test_what_came_before_the_end_of_a_connection_is_answered(self) -> None:
         world = World()
         ((connection, transport, _),) = self.connect(world, 1)
