@@ -1,8 +1,8 @@
 """Scans of large hashes, sets and sorted sets: the members as they were when it began, given out in pages.
 
 What is there from the beginning to the end of a scan is in its list, so it is given out once. A cursor is the
-number of the scan and the place in its list. Only so many lists are kept; whoever comes with the cursor of one that
-is gone gets all members at once, and the scan is over.
+number of the scan and the place in its list. Only so many lists are kept, and none whose end was given out; whoever
+comes with the cursor of one that is gone gets all members at once, and the scan is over.
 """
 
 from collections import OrderedDict
@@ -40,6 +40,7 @@ class Scans:
         self._lists.move_to_end(number)
         end = place + count
         if end >= len(listed):
+            del self._lists[number]
             return 0, listed[place:]
         return number * _PLACES + end, listed[place:end]
 

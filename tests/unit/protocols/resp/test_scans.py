@@ -32,6 +32,15 @@ def test_the_same_cursor_brings_the_same_page() -> None:
     assert scans.page(b"k", cursor, 10, len(MANY), lambda: []) == scans.page(b"k", cursor, 10, len(MANY), lambda: [])
 
 
+def test_a_scan_that_is_over_takes_no_memory() -> None:
+    """Its list may be long, and its members be gone since."""
+    scans = Scans()
+    assert len(pages(scans, b"k", 100)) == len(pages(scans, b"k", 100)) > 1
+    cursor, _ = scans.page(b"k", 0, len(MANY), len(MANY), lambda: list(MANY))
+    assert cursor == 0
+    assert scans._lists == {}
+
+
 def test_a_cursor_of_another_key_or_of_nobody_brings_everything() -> None:
     scans = Scans()
     cursor, _ = scans.page(b"k", 0, 10, len(MANY), lambda: list(MANY))
