@@ -40,7 +40,8 @@ RESP_NAME_BYTES_MAX = 1 * KIB
 RESP_TRANSACTION_BYTES_MAX = 256 * MIB
 """The commands queued between MULTI and EXEC together, with about 50 bytes more for each word."""
 RESP_NAMES_BYTES_MAX = 64 * MIB
-"""The keys that one connection watches, or the channels it listens to, with about 200 bytes more for each."""
+"""The keys that one connection watches, or the channels it listens to, with about 200 bytes more for each; the bytes of
+a pattern count 32 times, since it takes so much when it is compiled."""
 RESP_LISTENER_BYTES_MAX = 32 * MIB
 """Output that a client with subscriptions has not taken; above it the client is cut off."""
 MQ_MEMBERS_MAX = 10_000

@@ -28,6 +28,8 @@ Listeners = dict["RespSession", None]
 
 _SUBSCRIPTION_BYTES = 200
 """What each subscription counts beside the bytes of its name."""
+_PATTERN_FACTOR = 32
+"""So often the bytes of a pattern count: this much it takes when it is ready to be compared with channels."""
 _MESSAGE, _PATTERN_MESSAGE, _SHARD_MESSAGE = map(replies.text, ("message", "pmessage", "smessage"))
 
 
@@ -145,7 +147,9 @@ class Subscriptions:
         names = self.names[kind.place]
         if name in names:
             return
-        size = self._bytes + len(name) + _SUBSCRIPTION_BYTES
+        if kind is _PATTERNS:
+            matcher(name)  # one that is too long is refused as such
+        size = self._bytes + _size_of(kind, name)
         if size > RESP_NAMES_BYTES_MAX:
             raise TooLarge(f"the channels that a connection listens to can take {RESP_NAMES_BYTES_MAX} bytes together")
         self._pubsub.add(kind, name, self._session)
@@ -156,13 +160,17 @@ class Subscriptions:
         names = self.names[kind.place]
         if name in names:
             del names[name]
-            self._bytes -= len(name) + _SUBSCRIPTION_BYTES
+            self._bytes -= _size_of(kind, name)
             self._pubsub.remove(kind, name, self._session)
 
     def count(self, kind: Kind) -> int:
         """What a confirmation tells: shard channels are counted for themselves."""
         channels, patterns, shard_channels = map(len, self.names)
         return shard_channels if kind is _SHARD_CHANNELS else channels + patterns
+
+
+def _size_of(kind: Kind, name: bytes) -> int:
+    return len(name) * (_PATTERN_FACTOR if kind is _PATTERNS else 1) + _SUBSCRIPTION_BYTES
 
 
 @lru_cache

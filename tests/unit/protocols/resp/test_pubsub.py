@@ -62,6 +62,16 @@ def test_too_many_subscriptions_are_refused_and_the_others_stay(monkeypatch: pyt
     assert client.call("GETDEL", "k") == b"$-1\r\n", "it does not listen"
 
 
+def test_patterns_count_as_what_they_take_when_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pubsub, "RESP_NAMES_BYTES_MAX", 10_000)
+    (client,) = listeners(1)
+    assert client.call("SUBSCRIBE", "a" * 500, "b" * 500).count(b"subscribe\r\n") == 2
+    assert client.call("PSUBSCRIBE", "a*" * 250).startswith(b"-ERR the channels")
+    for _ in range(3):
+        assert client.call("PSUBSCRIBE", "a*" * 100).count(b"psubscribe") == 1
+        client.call("PUNSUBSCRIBE")
+
+
 def test_a_pattern_that_is_too_long_is_refused() -> None:
     (client,) = listeners(1)
     assert client.call("PSUBSCRIBE", "*" * 5_000) == b"-ERR pattern is longer than 4096 bytes\r\n"
