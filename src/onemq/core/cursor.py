@@ -260,11 +260,17 @@ class Cursor:
             self.forget_ahead()
         self.last = max(self.last, start)
         if self._low < start:
-            gone = [offset for offset in self.unacknowledged if offset < start and offset not in self.ghosts]
+            gone = [offset for offset in self.unacknowledged_among(self._low, start) if offset not in self.ghosts]
             self._unlock(gone)
             for offset in gone:
                 self.unacknowledged.pop(offset).release()
             self._low = start
+
+    def unacknowledged_among(self, first: int, end: int) -> list[int]:
+        """Those from an offset to before another, ascending: in the shorter way, since either may be much."""
+        if end - first < len(self.unacknowledged):
+            return [offset for offset in range(first, end) if offset in self.unacknowledged]
+        return sorted([offset for offset in self.unacknowledged if first <= offset < end])
 
     def cut(self, end: int) -> None:
         """The messages from an offset on never survived; only after a power cut, on async topics."""

@@ -120,7 +120,7 @@ class StreamGroups:
         ghosts: list[list[object]] = []
         for group in stream.topic.groups.values():
             cursor = stream.cursor(group)
-            lost = [each for each in cursor.unacknowledged if each < start and each not in cursor.ghosts]
+            lost = cursor.unacknowledged_among(stream.partition.start, start)  # what lies before are ghosts already
             ids = stream.ids_of(cursor, lost) if lost else {}
             ghosts += [[group.id, offset, pack_id(id)] for offset, id in ids.items()]
         self._trimmed(stream, ghosts, [])

@@ -102,3 +102,17 @@ def test_for_an_id_that_is_not_in_flight_nobody_looks_at_all_that_is(broker: Bro
     delete(broker, stream, 2)
     cursor.unacknowledged = Unlisted(cursor.unacknowledged)
     assert broker.core.stream_groups.pending_offset(stream, group, id(NOW_MS, 2)) is None, "acknowledged once more"
+
+
+def test_to_trim_little_nobody_looks_at_all_that_is_in_flight(broker: Broker) -> None:
+    stream = make(broker, *map(id, range(1, 9)))
+    cursor = group_of(broker, stream).cursors[0]
+    broker.receive(cursor.group)
+    cursor.unacknowledged = Unlisted(cursor.unacknowledged)
+    with broker.turn() as core:
+        core.removing.trim(stream, 2)
+        core.removing.trim(stream, 3)
+        core.topics.trim(stream.topic, stream.partition, 5)
+        assert cursor.ghosts == {0: id(1), 1: id(2), 2: id(3)}
+        assert len(cursor.unacknowledged) == 6, "what retention takes is in flight no more"
+        cursor.unacknowledged = dict(cursor.unacknowledged.items())
