@@ -129,7 +129,7 @@ class Backoff:
         multiplications = deliveries - (1 if self.initial_delay_ms else 2)
         for _ in range(min(multiplications, BACKOFF_STEPS_MAX)):
             # Fractions of a millisecond are cut off at each step, as ActiveMQ does.
-            longer_ms = int(delay_ms * self.multiplier)
+            longer_ms = int(min(delay_ms * self.multiplier, limit_ms + 1))  # of floats it may be infinite
             if longer_ms > limit_ms:
                 longer_ms = beyond_ms
             if longer_ms == delay_ms:

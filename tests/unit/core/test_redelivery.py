@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onemq.core.redelivery import DELAY_LEVELS, Backoff, Immediate, Ladder, Redelivery, from_entry
+from onemq.core.redelivery import DELAY_LEVELS, FOR_EVER, Backoff, Immediate, Ladder, Redelivery, from_entry
 from onemq.errors import InvalidArgument
 from onemq.units import DURATION_MS_MAX, format_duration
 
@@ -78,6 +78,11 @@ def test_back_off_without_a_maximum_stops_growing_at_the_longest_duration() -> N
     policy = Backoff(exponential=True, collision_avoidance=1.0, max_redeliveries=-1)
     assert policy.delay_ms(10**9, seed=0) is not None
     assert all((policy.delay_ms(10**6, seed) or 0) <= DURATION_MS_MAX for seed in range(100))
+
+
+def test_a_multiplier_that_no_time_can_take_gives_the_longest_duration() -> None:
+    policy = Backoff(multiplier=1e308, exponential=True, max_redeliveries=FOR_EVER)
+    assert [policy.delay_ms(deliveries, 0) for deliveries in (1, 2, 3)] == [1_000, DURATION_MS_MAX, DURATION_MS_MAX]
 
 
 def activemq_delay_ms(policy: Backoff, deliveries: int) -> int | None:
