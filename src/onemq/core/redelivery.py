@@ -120,7 +120,7 @@ class Backoff:
 
     def _unmoved_ms(self, deliveries: int) -> int:
         """The time after the n-th delivery, from the second on, before collision avoidance."""
-        delay_ms = self.initial_delay_ms or self.redelivery_delay_ms
+        first_ms = delay_ms = self.initial_delay_ms or self.redelivery_delay_ms
         if not self.exponential or self.multiplier <= 1:
             return delay_ms
         limit_ms = DURATION_MS_MAX if self.max_delay_ms == NO_MAXIMUM else self.max_delay_ms
@@ -132,6 +132,8 @@ class Backoff:
             longer_ms = int(min(delay_ms * self.multiplier, limit_ms + 1))  # of floats it may be infinite
             if longer_ms > limit_ms:
                 longer_ms = beyond_ms
+            if not delay_ms:
+                longer_ms = first_ms  # after a maximum of 0 it begins anew
             if longer_ms == delay_ms:
                 break
             delay_ms = longer_ms

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onemq.core.redelivery import DELAY_LEVELS, FOR_EVER, Backoff, Immediate, Ladder, Redelivery, from_entry
@@ -101,6 +101,7 @@ def activemq_delay_ms(policy: Backoff, deliveries: int) -> int | None:
 
 
 @given(backoffs, st.integers(1, 25), st.integers(0, 1 << 64))
+@example(Backoff(1, 0, 2.0, exponential=True, max_delay_ms=0, max_redeliveries=FOR_EVER), 3, 0)
 def test_back_off_waits_what_activemq_waits_give_or_take_collision_avoidance(
     policy: Backoff, deliveries: int, seed: int
 ) -> None:
