@@ -175,6 +175,15 @@ def test_a_set_that_removes_has_the_highest_bit() -> None:
     assert (kept[0] >> 7, removing[0] >> 7) == (0, 1)
 
 
+def test_the_state_has_the_parts_of_the_core() -> None:
+    """Names on the page have blanks where classes begin a word; lanes are kept by what ranks messages."""
+    found = re.search(r"`\[version, (.*?)\]`", section("Snapshot header"))
+    assert found is not None
+    classes = [re.sub(r"(?<=.)([A-Z])", r" \1", type(part).__name__).lower() for part in Core(unopened_log())._parts]
+    assert found[1].split(", ") == [{"keyspace": "keys", "ranking": "lanes"}.get(name, name) for name in classes]
+    assert set(found[1].split(", ")) <= {row[0] for row in list(tables(section("Snapshot header")))[1]}
+
+
 def test_settings_and_policies_are_named() -> None:
     text = section("Of topics, groups, the schedule and producers")
     for settings in (TopicConfig, GroupConfig):
