@@ -257,7 +257,7 @@ def unblock(session: "RespSession", request: list[bytes]) -> bytes:
     if other is None or other.unblock is None:
         return replies.integer(0)
     error = CommandError("UNBLOCKED client unblocked via CLIENT UNBLOCK") if reason == b"error" else None
-    session.service.afterwards[_waker(other, error)] = None  # it goes on with commands of its own then
+    session.service.wake_afterwards(_waker(other, error))  # it goes on with commands of its own then
     return replies.integer(1)
 
 

@@ -1,5 +1,6 @@
 """What all sessions of the RESP server share: the core, the tables, who is connected and listens, counters."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -91,6 +92,8 @@ class RespService:
         """What is to be done after the running command, or after the whole transaction that it is part of."""
         self.atomic = False
         """Whether a transaction runs."""
+        self._to_wake: deque[Callable[[], None]] = deque()
+        self._is_waking = False
 
     @property
     def now_ms(self) -> int:
@@ -108,6 +111,21 @@ class RespService:
             work = next(iter(self.afterwards))
             del self.afterwards[work]
             work()
+
+    def wake_afterwards(self, wake: Callable[[], None]) -> None:
+        """Has somebody go on who waits. Who goes on may have others go on: one after the other, however many."""
+        self._to_wake.append(wake)
+        self.afterwards[self._wake] = None
+
+    def _wake(self) -> None:
+        if self._is_waking:
+            return
+        self._is_waking = True
+        try:
+            while self._to_wake:
+                self._to_wake.popleft()()
+        finally:
+            self._is_waking = False
 
     def reset_statistics(self) -> None:
         """Counts anew what INFO tells; sessions keep their numbers."""

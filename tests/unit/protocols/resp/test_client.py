@@ -1,5 +1,7 @@
 """CLIENT, in Redis's words."""
 
+from itertools import pairwise
+
 import pytest
 
 from onemq.limits import RESP_NAME_BYTES_MAX
@@ -138,6 +140,18 @@ def test_modes_show_in_the_list() -> None:
     client.call("CLIENT", "NO-EVICT", "off")
     client.call("CLIENT", "NO-TOUCH", "off")
     assert facts(client.ask("CLIENT", "INFO").decode())["flags"] == "N"
+
+
+def test_however_many_wake_each_other_one_after_the_other_goes_on() -> None:
+    clients = [Client()]
+    clients += [Client(clients[0].service) for _ in range(500)]
+    for client, following in pairwise(clients):
+        client.raw(encode("BLPOP", "none", "0") + encode("CLIENT", "UNBLOCK", str(following.session.id)))
+    clients[-1].raw(encode("BLPOP", "none", "0"))
+    other = Client(clients[0].service)
+    assert other.call("CLIENT", "UNBLOCK", str(clients[0].session.id)) == b":1\r\n"
+    assert {b"".join(client.peer.sent) for client in clients[:-1]} == {b"*-1\r\n:1\r\n"}
+    assert clients[-1].peer.sent == [b"*-1\r\n"]
 
 
 def test_help_names_every_subcommand() -> None:
