@@ -16,6 +16,7 @@ from onemq.core.stage import Stage
 from onemq.core.stream import Stream
 from onemq.core.stream_ids import NUMBER_MAX, pack_id, unpack_id
 from onemq.core.topics import Topic, Topics
+from onemq.errors import Corrupt
 
 NOWHERE = -1
 """Where a mark stands that holds no more: a power cut took the messages before it."""
@@ -121,7 +122,7 @@ class StreamGroups:
         for group in stream.topic.groups.values():
             cursor = stream.cursor(group)
             lost = cursor.unacknowledged_among(stream.partition.start, start)  # what lies before are ghosts already
-            ids = stream.ids_of(cursor, lost) if lost else {}
+            ids = _readable_ids(stream, cursor, lost) if lost else {}
             ghosts += [[group.id, offset, pack_id(id)] for offset, id in ids.items()]
         self._trimmed(stream, ghosts, [])
 
@@ -184,3 +185,13 @@ class StreamGroups:
         _, group_id, offset, last_id, before = entry
         self._marks[group_id] = Mark(offset, unpack_id(last_id), before)
 
+
+def _readable_ids(stream: Stream, cursor: Cursor, offsets: list[int]) -> dict[int, int]:
+    """The ids of messages that can be read: damage must not keep what comes after it from being trimmed."""
+    try:
+        return stream.ids_of(cursor, offsets)
+    except Corrupt:
+        if len(offsets) == 1:
+            return {}
+    half = len(offsets) // 2
+    return _readable_ids(stream, cursor, offsets[:half]) | _readable_ids(stream, cursor, offsets[half:])

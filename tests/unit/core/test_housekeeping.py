@@ -60,6 +60,16 @@ def test_damage_does_not_stop_retention(local: Broker, offsets: tuple[int, ...])
     assert (partition.start, partition.end) == (4, 4)
 
 
+@pytest.mark.parametrize("offsets", [(0,), (1,), (0, 1), (0, 1, 2, 3)])
+def test_damage_in_flight_does_not_stop_trimming(local: Broker, offsets: tuple[int, ...]) -> None:
+    damaged(local, *offsets)
+    stream = local.core.streams.of(local.core.topics.get("t"))
+    with local.turn() as core:
+        assert core.removing.trim(stream, 3) == 3
+    cursor = core.groups.get("t", "g").cursors[0]
+    assert sorted(cursor.unacknowledged) == sorted(cursor.ghosts) == [each for each in (0, 1) if each not in offsets]
+
+
 @pytest.mark.parametrize("offsets", [(3,), (2, 3), (1, 2, 3)])
 def test_damage_does_not_stop_checkpoints(local: Broker, offsets: tuple[int, ...]) -> None:
     """The last id is that of the newest message that can be read: ids go on rising."""
