@@ -6,6 +6,7 @@ applied in the same order, lead to the same keyspace.
 
     keyspace.py     the keys whatever they hold: delete, expire, rename, scan, snapshot
     strings.py lists.py hashes.py sets.py sorted_sets.py      the commands of each type
+    combining.py                                              sorted sets and sets made of several
     entries.py      what is written to the log
     table.py        the keys and values that all of these work on
     values.py ranking.py ordered_pairs.py                     the values themselves

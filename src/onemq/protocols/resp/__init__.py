@@ -13,6 +13,8 @@ The session and the server: connection.py, client.py, transactions.py, pubsub.py
 that a session works with while it queues, listens or is paused; introspection.py over key_specs.py, configuration.py,
 info.py, and administration.py with footprint.py (MEMORY USAGE).
 
+Commands on streams: streams/, a package of its own. Scripts that are known: scripts.py.
+
 OneMQ's own commands: mq/, a package of its own.
 
 A new family is one module with its rows in `COMMANDS`, and one line in commands.py.
