@@ -99,7 +99,7 @@ class GroupCommit:
     def _attempt(self) -> BaseException | None:
         try:
             self._timed_sync()
-        except OSError as problem:
+        except Exception as problem:  # whatever it is: as in the background, those who wait are told
             return problem
         return None
 

@@ -95,11 +95,12 @@ def test_a_waiter_may_wait_again_when_released(syncs: Syncs) -> None:
 
 
 @pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), ValueError("Input/output error")])
 def test_a_failed_sync_fails_everyone_then_and_later(
-    syncs: Syncs, background: HeldBackground, threaded: bool
+    syncs: Syncs, background: HeldBackground, problem: Exception, threaded: bool
 ) -> None:
     commit = GroupCommit(syncs, background if threaded else None, inline_seconds_max=0.0)
-    syncs.problem = OSError(5, "Input/output error")
+    syncs.problem = problem
     outcomes = [Outcome(), Outcome()]
     for outcome in outcomes:
         commit.wait(outcome)
