@@ -139,11 +139,16 @@ class _RecordsAt:
         left, partition = self._left, self._partition
         for position, header in self._reading.walk(partition, data):
             void = is_void(partition, header)
+            wanted: list[int] = []
+            while left and left[-1] < header.next_offset:
+                offset = left.pop()
+                if not void and offset >= header.base_offset:
+                    wanted.append(offset)
             try:
-                while left and left[-1] < header.next_offset:
-                    offset = left.pop()
-                    gone = void or offset < header.base_offset
-                    record = None if gone else _decode_at(data, position, header, offset)
+                if len(wanted) > 1:  # together: the way to each leads past all that lie before it
+                    self._found += _decode_some(data, position, header, wanted)
+                elif wanted:
+                    record = _decode_at(data, position, header, wanted[0])
                     if record is not None:
                         self._found.append(record)
             except Unreadable as damage:

@@ -4,6 +4,7 @@ import pytest
 
 from onemq.core.partition import Partition
 from onemq.errors import OffsetOutOfRange
+from onemq.log import records
 from onemq.log.batch import walk
 from onemq.message import Record
 from tests.unit.core.broker import MINUTE_MS, Broker, sealed
@@ -90,3 +91,19 @@ def test_records_on_both_sides_of_a_gap_are_found(broker: Broker) -> None:
     assert 4 not in offsets
     found = records_at(broker, topic.partitions[0], list(range(40)))
     assert [record[0] for record in found] == offsets
+
+
+def test_records_of_one_batch_are_read_on_one_way_through_it(
+    broker: Broker, partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has many in flight, and loses them, would otherwise hold up all others."""
+    skipped: list[int] = []
+    skip = records._skip_records
+
+    def counted(data: bytes, position: int, count: int) -> int:
+        skipped.append(count)
+        return skip(data, position, count)
+
+    monkeypatch.setattr(records, "_skip_records", counted)
+    assert [record[0] for record in records_at(broker, partition, list(range(5, 25, 2)))] == list(range(5, 25, 2))
+    assert sum(skipped) <= 20
