@@ -19,6 +19,7 @@ from onemq.protocols.resp.pubsub import PubSub
 from onemq.protocols.resp.scans import Scans
 from onemq.protocols.resp.session import DEFAULT_USER, RespSession
 from onemq.protocols.resp.shape import Shape
+from onemq.protocols.resp.streams.leases import Leases
 from onemq.users import Users
 
 
@@ -79,6 +80,7 @@ class RespService:
         self.scans = Scans()
         self.pubsub = PubSub()
         self.members = Members(core)
+        self.leases = Leases(core)
         self.pause = Pause(self)
         self.modes = Modes(self.commands, self.pause)
         self.sessions: dict[int, RespSession] = {}

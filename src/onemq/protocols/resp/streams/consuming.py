@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
@@ -19,6 +18,7 @@ from onemq.protocols.resp.streams.arguments import group_of
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import fields_reply, id_reply
 from onemq.protocols.resp.streams.ids import DIGITS_MAX, numbers_of_one_time, parse_id
+from onemq.protocols.resp.streams.leases import Lease
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -35,29 +35,16 @@ def known_consumer(session: "RespSession", group: Group, name: str) -> Member:
     """The consumer, made if it is new. One whose group gives deliveries back with the connection is bound to it."""
     core = session.service.core
     leased = group.config.lease_connection
+    lease = Lease(session.service.leases, group.topic.id, group.name, name) if leased else None
+    if lease is not None:
+        session.service.leases.begin(lease)
     member = group.members.get(name)
     if member is None or leased != member.leased:
         member = core.groups.join(group, name, leased)
-    if leased:
-        session.on_lost[Lease(core, group.topic.id, group.name, name)] = None
+    if lease is not None:
+        session.on_lost[lease] = None
     member.seen_ms = core.stage.now_ms
     return member
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A consumer whose deliveries go back at once when its connection is gone."""
-
-    core: Core = field(compare=False)
-    topic_id: int
-    group: str
-    consumer: str
-
-    def __call__(self) -> None:
-        topic = self.core.topics.by_id(self.topic_id)
-        group = topic.groups.get(self.group) if topic is not None else None
-        if group is not None and group.config.lease_connection and self.core.stage.refusal is None:
-            self.core.groups.leave(group, self.consumer, "the connection ended")
 
 
 def entries_of(cursor: Cursor, records: list[Record]) -> Entries:
@@ -246,7 +233,7 @@ def xack(session: "RespSession", request: list[bytes]) -> bytes:
         return _ZERO
     cursor = group.cursors[0]
     if len(request) == 4:
-        offset = _plain_offset(cursor, request[3])
+        offset = plain_offset(cursor, request[3])
         if offset is None:
             offset = _other_offset(session, stream, group, request[3])
         if offset is None or not core.groups.acknowledge_one(group, 0, offset):
@@ -297,7 +284,7 @@ def _plain_offsets(cursor: Cursor, words: Sequence[bytes]) -> Sequence[int] | No
     if times is not None and len(set(offsets)) == len(words):
         is_known = parts[::2] == [times[bisect_right(times, (each, _LATEST)) - 1][1] for each in offsets]
         return sorted(offsets) if is_known else None
-    found = {offset for word in words if (offset := _plain_offset(cursor, word)) is not None}
+    found = {offset for word in words if (offset := plain_offset(cursor, word)) is not None}
     return sorted(found) if len(found) == len(words) else None
 
 
@@ -319,7 +306,7 @@ def _times_of(cursor: Cursor, offsets: Sequence[int]) -> list[tuple[int, bytes]]
     return delivery.times if delivery is not None and not deliveries else None
 
 
-def _plain_offset(cursor: Cursor, word: bytes) -> int | None:
+def plain_offset(cursor: Cursor, word: bytes) -> int | None:
     """The offset of a pending entry whose id is made of time and offset, if that is known."""
     ms, _, number = word.partition(b"-")
     if not number.isdigit() or len(number) > DIGITS_MAX:
