@@ -8,14 +8,14 @@ from onemq.core.delivery import COUNT_MAX, Member
 from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.stream import Stream
-from onemq.core.stream_ids import id_of
+from onemq.core.stream_ids import id_of, id_text
 from onemq.limits import HANDED_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
 from onemq.protocols.resp.errors import CommandError, syntax_error
 from onemq.protocols.resp.numbers import parse_integer
 from onemq.protocols.resp.streams.arguments import shown, stream_and_group, text_of
-from onemq.protocols.resp.streams.consuming import in_order, is_idle, known_consumer
+from onemq.protocols.resp.streams.consuming import in_order, is_idle, known_consumer, plain_offset
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.ids import parse_end, parse_id, parse_start
 
@@ -171,7 +171,9 @@ def _claim_one(
     session: "RespSession", stream: Stream, group: Group, consumer: str, id: int, idle_ms: int, claim: _Claim
 ) -> bytes:
     core, cursor = session.service.core, stream.cursor(group)
-    offset = stream.offset_of(id)
+    offset = plain_offset(cursor, id_text(id))
+    if offset is None:
+        offset = stream.offset_of(id)
     if offset is None or not stream.is_live(offset):
         gone = core.stream_groups.pending_offset(stream, group, id)
         core.groups.acknowledge(group, 0, [] if gone is None else [gone])
@@ -318,7 +320,9 @@ def xnack(session: "RespSession", request: list[bytes]) -> bytes:
 
 def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode: bytes, nack: _Nack) -> bool:
     core, cursor = session.service.core, stream.cursor(group)
-    offset = core.stream_groups.pending_offset(stream, group, id)
+    offset = plain_offset(cursor, id_text(id))
+    if offset is None:
+        offset = core.stream_groups.pending_offset(stream, group, id)
     if offset is None:
         offset = stream.offset_of(id)
         if not nack.force or offset is None or not stream.is_live(offset):
