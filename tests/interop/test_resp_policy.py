@@ -260,6 +260,20 @@ class TestSettings:
         with pytest.raises(ResponseError, match="cannot go to its own topic"):
             set_policy(client, stream, f"DEADLETTER {stream}")
 
+    @pytest.mark.parametrize("command", ["RENAME", "RENAMENX"])
+    def test_a_stream_cannot_take_the_name_of_its_dead_letters(
+        self, client: redis.Redis, stream: str, command: str
+    ) -> None:
+        set_policy(client, stream, f"MAXDELIVERIES 1 DEADLETTER {stream}.later")
+        with pytest.raises(ResponseError, match="cannot go to its own topic"):
+            client.execute_command(command, stream, f"{stream}.later")
+        ((id, _),) = read(client, stream)
+        assert nack(client, stream, "FAIL", id) == 1
+        with pytest.raises(ResponseError, match="cannot go to its own topic"):
+            client.execute_command("RENAME", stream, f"{stream}.later")
+        assert dead_letter(client, f"{stream}.later")[1]["topic"] == stream
+        assert client.rename(stream, f"{stream}.other")
+
     def test_keys_that_are_no_streams(self, client: redis.Redis) -> None:
         client.set("a-string", "x")
         for name, error in (

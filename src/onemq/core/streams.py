@@ -123,6 +123,8 @@ class Streams:
         topic = self._topics.get(key.decode())
         name = _text(target)
         self._topics.check_name(name)
+        for config in (topic.config.group, *(group.config for group in topic.groups.values())):
+            config.check(name)
         if target in self._keys.hidden_topics:
             raise AlreadyExists(f"topic {name!r} exists already, hidden by the key of that name: delete both first")
         self._keys.delete(target)
