@@ -682,6 +682,51 @@ class TestRetryCount:
                 assert deliveries(client, "orders") == {id: 42}
 
 
+class TestForce:
+    """XNACK FORCE: of what is not pending, as far as the group has read it."""
+
+    @pytest.fixture
+    def done(self, client: redis.Redis, stream: str) -> str:
+        """The id of an entry that was acknowledged, and must be done once more."""
+        ((id, _),) = read(client, stream)
+        assert client.xack(stream, "g", id) == 1
+        return id
+
+    def force(self, client: redis.Redis, name: str, mode: str, id: str) -> int:
+        return client.execute_command("XNACK", name, "g", mode, "IDS", 1, id, "FORCE")
+
+    @pytest.mark.parametrize("mode", ["FAIL", "SILENT"])
+    @pytest.mark.parametrize("words", ["MAXDELIVERIES 3", "BACKOFF 50ms"])
+    def test_it_is_handed_out_again(
+        self, client: redis.Redis, stream: str, done: str, mode: str, words: str
+    ) -> None:
+        set_policy(client, stream, words)
+        assert self.force(client, stream, mode, done) == 1
+        assert ids(read(client, stream, "bob", block=SECONDS_MAX * 1000)) == [done]
+        assert deliveries(client, stream) == {done: 1}
+
+    def test_a_rejection_is_a_dead_letter(self, client: redis.Redis, stream: str, done: str) -> None:
+        set_policy(client, stream, "MAXDELIVERIES 3")
+        assert self.force(client, stream, "FATAL", done) == 1
+        assert dead_letter(client, f"{stream}.g.dead")[0] == {"order": "1"}
+        assert deliveries(client, stream) == {}
+
+    def test_what_was_given_up_before_there_was_a_policy(self, client: redis.Redis, stream: str) -> None:
+        ((id, _),) = read(client, stream)
+        assert nack(client, stream, "FAIL", id) == 1
+        set_policy(client, stream, "MAXDELIVERIES 3")
+        assert read(client, stream) == []
+        assert nack(client, stream, "FAIL", id) == 1
+        assert ids(read(client, stream)) == [id]
+
+    def test_what_the_group_has_still_to_read_is_read(self, client: redis.Redis, stream: str) -> None:
+        set_policy(client, stream, "MAXDELIVERIES 3")
+        ((id, _),) = client.xrange(stream)
+        assert self.force(client, stream, "FAIL", id) == 1
+        assert ids(read(client, stream)) == [id]
+        assert deliveries(client, stream) == {id: 1}
+
+
 class TestLeaseOfAConnection:
     @pytest.mark.parametrize("end", [reset, closed, quit, killed])
     def test_who_waits_gets_what_a_lost_consumer_had(

@@ -7,7 +7,7 @@ import msgspec
 
 from onemq.core.assignment import Attributes
 from onemq.core.cursor import Cursor
-from onemq.core.delivery import BURYING, READY, Delivery, Member
+from onemq.core.delivery import BURYING, GIVEN_UP, READY, Delivery, Member
 from onemq.core.entries import (
     ACKNOWLEDGE,
     DELIVER,
@@ -432,8 +432,9 @@ class Groups(GroupTable):
             self.bury(cursor, offset, reason or (delivery.history[-1][3] if delivery.history else ""))
 
     def _is_held(self, cursor: Cursor, offset: int) -> bool:
+        """Whether a member has the message, or it was given up, and so waits for nothing by itself."""
         delivery = cursor.unacknowledged.get(offset)
-        return delivery is not None and delivery.member is not None
+        return delivery is not None and (delivery.member is not None or delivery.due_ms == GIVEN_UP)
 
     def cursor(self, group: Group, number: int) -> Cursor:
         """The group's position on a partition. Raises `NotFound`, `InvalidArgument`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from onemq.core.delivery import COUNT_MAX, Member
+from onemq.core.delivery import COUNT_MAX, GIVEN_UP, Member
 from onemq.core.group import Group
 from onemq.core.locks import HELD
 from onemq.core.stream import Stream
@@ -328,14 +328,17 @@ def _release(session: "RespSession", stream: Stream, group: Group, id: int, mode
         if not nack.force or offset is None or not stream.is_live(offset):
             return False
         count = 0
+        if group.policy is not None and not cursor.is_fresh(offset):
+            core.claims.give_up(group, 0, {offset: count})
+            return _fail(session, group, offset, mode, nack.count)
     else:
-        count = cursor.unacknowledged[offset].count
-        if cursor.unacknowledged[offset].due_ms == HELD:
+        delivery = cursor.unacknowledged[offset]
+        if delivery.due_ms == HELD:
             return False
         if group.policy is not None:
-            waits_already = cursor.unacknowledged[offset].member is None
+            waits_already = delivery.member is None and delivery.due_ms != GIVEN_UP
             return waits_already or _fail(session, group, offset, mode, nack.count)
-        count = max(count - (mode == b"silent"), 0)
+        count = max(delivery.count - (mode == b"silent"), 0)
     if mode == b"fatal":
         count = COUNT_MAX
     core.claims.give_up(group, 0, {offset: count if nack.count is None else nack.count})
