@@ -13,6 +13,7 @@ from onemq.core.cursor import Cursor
 from onemq.core.delivery import BURYING, Attempt
 from onemq.core.group import Group
 from onemq.core.groups import Groups
+from onemq.core.measure import at_once
 from onemq.core.reading import Reading
 from onemq.core.sending import Sending
 from onemq.core.stage import Stage
@@ -60,27 +61,44 @@ class DeadLetters:
         self.on_damage: Callable[[Cursor, Corrupt], None] = lambda cursor, damage: None
         self.delete: Callable[[Topic, int, list[int]], int] = lambda topic, number, offsets: 0
         """Deletes single messages of a partition."""
-        groups.bury = self.bury
+        groups.bury, groups.bury_all = self.bury, self.bury_all
 
     def bury(self, cursor: Cursor, offset: int, reason: str) -> None:
         """Makes a message that nobody has a dead letter."""
-        delivery = cursor.unacknowledged[offset]
-        delivery.due_ms = BURYING
-        count, history = delivery.count, list(delivery.history)
+        self._bury_together(cursor, [offset], reason)
+
+    def bury_all(self, cursor: Cursor, offsets: list[int], reason: str) -> None:
+        """The same for many, which are read together."""
+        step = at_once(cursor.group.topic.config.message_bytes_max)
+        for first in range(0, len(offsets), step):
+            self._bury_together(cursor, sorted(offsets[first : first + step]), reason)
+
+    def _bury_together(self, cursor: Cursor, offsets: list[int], reason: str) -> None:
+        deliveries = {offset: cursor.unacknowledged[offset] for offset in offsets}
+        for delivery in deliveries.values():
+            delivery.due_ms = BURYING
         group = cursor.group
 
         def found(records: list[Record]) -> None:
-            if not self._groups.has(group) or cursor.unacknowledged.get(offset) is not delivery:
-                return  # acknowledged or forgotten meanwhile
+            if not self._groups.has(group):
+                return
+            # Those that were acknowledged or forgotten meanwhile are left out.
+            left = [offset for offset, each in deliveries.items() if cursor.unacknowledged.get(offset) is each]
             for record in records:
-                origin = (group.topic.name, cursor.partition.number, offset, group.name)
-                death = Death(reason, *origin, count, self._stage.now_ms, history)
-                self._write(group, cursor, record, death)
-            self._groups.dismiss(group, cursor.partition.number, [offset])
+                if record[0] in left:
+                    delivery = deliveries[record[0]]
+                    origin = (group.topic.name, cursor.partition.number, record[0], group.name)
+                    death = Death(reason, *origin, delivery.count, self._stage.now_ms, list(delivery.history))
+                    self._write(group, cursor, record, death)
+            self._groups.dismiss(group, cursor.partition.number, left)
 
         try:
-            self._reading.records_at(cursor.partition, [offset], found)
+            self._reading.records_at(cursor.partition, offsets, found)
         except Corrupt as damage:
+            if len(offsets) > 1:
+                for offset in offsets:
+                    self._bury_together(cursor, [offset], reason)
+                return
             self.on_damage(cursor, damage)
             found([])
 

@@ -38,6 +38,7 @@ from onemq.message import PRIORITY_DEFAULT, check_name
 from onemq.units import DURATION_MS_MAX
 
 Bury = Callable[[Cursor, int, str], None]
+BuryAll = Callable[[Cursor, list[int], str], None]
 
 
 class Tracer(Protocol):
@@ -60,6 +61,8 @@ class Groups(GroupTable):
         super().__init__(stage, topics)
         self.bury: Bury = lambda cursor, offset, reason: None
         """Makes a message a dead letter (deadletters.py)."""
+        self.bury_all: BuryAll = lambda cursor, offsets, reason: None
+        """The same for many, which takes less than one after the other."""
         self.trace: Tracer | None = None
         """Told of what happens to messages, while any topic is traced (tracing.py)."""
 
@@ -156,8 +159,12 @@ class Groups(GroupTable):
         reason = _told(reason)
         given_back = held_by(member)
         self.do((LEAVE, group.id, name, self._stage.now_ms, reason), group)
+        worn_out: dict[Cursor, list[int]] = {}
         for cursor, offset in given_back:
-            self._bury_if_exhausted(cursor, offset, reason)
+            if is_exhausted(cursor, cursor.unacknowledged[offset]):
+                worn_out.setdefault(cursor, []).append(offset)
+        for cursor, offsets in worn_out.items():
+            self.bury_all(cursor, offsets, reason)
         self.hot[group] = None
         return len(given_back)
 
@@ -238,6 +245,7 @@ class Groups(GroupTable):
             raise InvalidArgument(f"a delay must be 0 to {DURATION_MS_MAX} ms, not {delay_ms}")
         reason = _told(reason)
         failed = 0
+        dead: list[int] = []
         held = [offset for offset in sorted(set(offsets)) if self._is_held(cursor, offset)]
         for offset in held:
             delivery = cursor.unacknowledged[offset]
@@ -248,7 +256,8 @@ class Groups(GroupTable):
             again_ms = due_ms and self._stage.now_ms + due_ms
             self._return(cursor, [offset], again_ms, reason, delivery.count - counted)
             if delay is None:
-                self.bury(cursor, offset, reason)
+                dead.append(offset)
+        self.bury_all(cursor, dead, reason)
         self._return_after(cursor, held)
         return failed
 

@@ -9,6 +9,7 @@ from onemq.errors import DiskFull
 from onemq.limits import NAME_BYTES_MAX
 from onemq.message import DEAD, ID, header, id_of, message_id
 from tests.unit.core.broker import NOW_MS, SECOND_MS, Answers, Broker, sealed
+from tests.unit.core.test_supply import damage
 
 
 def one_message(broker: Broker, policy: Redelivery | None = None, **settings: object) -> Group:
@@ -318,3 +319,35 @@ def test_names_that_are_too_long_together_still_give_a_topic_for_each_group(brok
         broker.fail(group, 0)
         assert broker.values(dead_topic_name(group)) == [b"body"]
     assert len(broker.core.topics) == 6
+
+
+def test_many_at_once_are_dead_letters_each_with_its_own_history(broker: Broker) -> None:
+    broker.topic()
+    broker.send(*[b"%d" % number for number in range(100)])
+    group = broker.group(policy=Immediate(2))
+    broker.receive(group, "early", most=30)
+    with broker.turn() as core:
+        core.groups.fail(group, 0, range(30), "not yet")
+        core.groups.join(group, "lost", leased=True)
+    broker.receive(group, "lost")
+    with broker.turn() as core:
+        assert core.groups.leave(group, "lost", "gone") == 100
+    deaths = [death for death in broker.deaths() if death is not None]
+    assert [(death.offset, len(death.history), death.reason) for death in deaths] == [
+        (offset, 2, "gone") for offset in range(30)
+    ]
+    assert [record[3] for record in broker.records("t.g.dead")] == [b"%d" % number for number in range(30)]
+    assert sorted(group.cursors[0].unacknowledged) == list(range(30, 100))
+
+
+def test_a_damaged_message_among_many_costs_no_other_its_dead_letter(local: Broker) -> None:
+    local.topic()
+    for number in range(6):
+        local.send(b"%d" % number + b"-" * 20)
+    group = local.group(policy=Immediate(1))
+    local.receive(group)
+    damage(local, 3)
+    with local.turn() as core:
+        assert core.groups.fail(group, 0, range(6), "no") == 6
+    assert [death.offset for death in local.deaths() if death is not None] == [0, 1, 2, 4, 5]
+    assert not group.cursors[0].unacknowledged
