@@ -241,6 +241,7 @@ class Core:
 
     def flush(self, done: Done) -> None:
         """Hands the turn to the log. `done` is called when it is as durable as its topics ask."""
+        self.reading.lookups.forget()
         taken = self.stage.take()
         if taken is None:
             done(None)

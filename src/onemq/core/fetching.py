@@ -8,9 +8,10 @@ times.
 from collections.abc import Callable
 from struct import Struct
 
+from onemq.core.decoding import decode_batch
 from onemq.core.filter import Filter
 from onemq.core.partition import Partition
-from onemq.core.reading import Reading, decode_batch, is_void
+from onemq.core.reading import Reading, is_void
 from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.batch import HEADER_BYTES, LENGTH_PREFIX_BYTES, NOT_PERSISTENT, BatchHeader, walk

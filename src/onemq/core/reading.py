@@ -7,17 +7,17 @@ of the batch, or of what lies before it if that is higher. Nothing is stored for
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from operator import lt
 
+from onemq.core.decoding import decode_batch, decode_record, decode_records
+from onemq.core.lookups import Lookups
 from onemq.core.partition import Partition
 from onemq.core.unreadable import Unreadable, UnreadableBatches
 from onemq.errors import Corrupt, OffsetOutOfRange
 from onemq.limits import RECEIVE_BYTES_MAX
 from onemq.log.batch import COMPRESSION_MASK, NOT_PERSISTENT, STAMPED, BatchHeader, read_header, walk
 from onemq.log.engine import Log
-from onemq.log.records import UNREADABLE, decode, decode_at, decode_some, decode_strictly
 from onemq.log.stretch import Stretch
-from onemq.message import STREAM_ID, Record
+from onemq.message import Record
 
 _READ_ONE_BYTES = 4096
 _ONE_BATCH_BYTES = 1
@@ -37,56 +37,6 @@ def _may_hold(data: bytes, position: int, header: BatchHeader, needle: bytes) ->
     return bool(header.attributes & COMPRESSION_MASK) or data.find(needle, position, position + header.size) >= 0
 
 
-def decode_batch(data: bytes, position: int, header: BatchHeader) -> list[Record]:
-    """The records of a batch, which a producer may have made wrong if it is a foreign one. Raises `Unreadable`."""
-    try:
-        if header.leader_epoch >= 0:
-            return decode(data, position, header)
-        return _without_ids(decode_strictly(data, position, header))
-    except UNREADABLE as problem:
-        raise _unreadable(header, problem.text) from None
-
-
-def _unreadable(header: BatchHeader, text: str) -> Unreadable:
-    return Unreadable(text, header.base_offset, header.next_offset)
-
-
-def _without_ids(records: list[Record]) -> list[Record]:
-    """Records of a foreign batch: an id in a stream is nothing that a producer can give them this way."""
-    if not any(headers[0][0] == STREAM_ID for headers in {record[4] for record in records if record[4]}):
-        return records
-    return [
-        (*record[:4], record[4][1:]) if record[4] and record[4][0][0] == STREAM_ID else record for record in records
-    ]
-
-
-def _decode_at(data: bytes, position: int, header: BatchHeader, offset: int) -> Record | None:
-    """One of them, if it is there."""
-    try:
-        record = decode_at(data, position, header, offset)
-    except UNREADABLE as problem:
-        raise _unreadable(header, problem.text) from None
-    if record is not None and record[0] != offset:
-        raise _unreadable(header, f"the record at offset {offset} says that it is at {record[0]}")
-    return _without_ids([record])[0] if record is not None and header.leader_epoch < 0 else record
-
-
-def _decode_some(data: bytes, position: int, header: BatchHeader, offsets: list[int]) -> list[Record]:
-    """Some of them, as far as they are there. A foreign batch is read as a whole: none of them is if one is wrong."""
-    if header.leader_epoch < 0:
-        wanted = set(offsets)
-        return [record for record in decode_batch(data, position, header) if record[0] in wanted]
-    try:
-        records = decode_some(data, position, header, offsets)
-    except UNREADABLE as problem:
-        raise _unreadable(header, problem.text) from None
-    found = [record[0] for record in records]
-    if not (set(found) <= set(offsets) and all(map(lt, found, found[1:]))):
-        text = f"the records of the batch at offset {header.base_offset} have offsets that do not fit it"
-        raise _unreadable(header, text)
-    return records
-
-
 def _bytes_together(descending: list[int]) -> int:
     """How much to read for the lowest of some offsets and those that are not far behind it: what lies between two
     that are far from each other would be read and checked in vain."""
@@ -102,7 +52,7 @@ class _RecordsAt:
     """The records at some offsets, read step by step. A class and not nested functions, which would refer to each
     other and so stay in memory until they are collected, many at a time."""
 
-    __slots__ = ("_arrived", "_found", "_left", "_looping", "_partition", "_passing", "_reading", "_then")
+    __slots__ = ("_arrived", "_found", "_is_lookup", "_left", "_looping", "_partition", "_passing", "_reading", "_then")
 
     def __init__(
         self,
@@ -119,6 +69,7 @@ class _RecordsAt:
         self._then = then
         self._passing = passing
         """Whether batches that cannot be decoded hold nothing; else they raise."""
+        self._is_lookup = len(left) == 1
         self._found: list[Record] = []
         self._arrived = self._looping = False
 
@@ -146,11 +97,13 @@ class _RecordsAt:
                     wanted.append(offset)
             try:
                 if len(wanted) > 1:  # together: the way to each leads past all that lie before it
-                    self._found += _decode_some(data, position, header, wanted)
+                    self._found += decode_records(data, position, header, wanted)
                 elif wanted:
-                    record = _decode_at(data, position, header, wanted[0])
+                    record = decode_record(data, position, header, wanted[0])
                     if record is not None:
                         self._found.append(record)
+                        if self._is_lookup:
+                            self._reading.lookups.found(partition, data, position, header, record)
             except Unreadable as damage:
                 self._pass(damage)
         if not data:
@@ -175,6 +128,7 @@ class Reading:
     def __init__(self, log: Log) -> None:
         self._log = log
         self.unreadable = UnreadableBatches()
+        self.lookups = Lookups()
 
     def batches(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
         """Whole batches, the first of which holds the offset or follows it; none at the end."""
@@ -284,7 +238,7 @@ class Reading:
                 wanted = offsets[first : bisect_left(offsets, header.next_offset)]
                 if wanted and not is_void(partition, header):
                     try:
-                        found += _decode_some(data, position, header, wanted)
+                        found += decode_records(data, position, header, wanted)
                     except Corrupt:
                         if next_offset > offsets[0]:
                             break  # first what lies before it
@@ -342,4 +296,8 @@ class Reading:
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
         if partition.deleted is not None and not deleted:
             left = [offset for offset in left if not partition.deleted.is_done(offset)]
+        known = self.lookups.get(partition, left[0]) if len(left) == 1 else None
+        if known is not None:
+            then([known])
+            return
         _RecordsAt(self, partition, left, then, passing).go_on()

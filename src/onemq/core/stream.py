@@ -296,11 +296,15 @@ class Stream:
 
     def _at(self, offset: int) -> Record | None:
         """The first message at an offset or after it."""
-        exact = self._reading.page_at(self.partition, [offset])
-        if exact:
-            return exact[0]
-        while offset < self.partition.end:
-            page, offset = self._reading.page(self.partition, offset)
+        partition, deleted = self.partition, self.partition.deleted
+        while True:
+            if deleted is not None:
+                offset = deleted.next_live(offset)
+            if offset >= partition.end:
+                return None
+            exact = self._reading.page_at(partition, [offset])
+            if exact:
+                return exact[0]
+            page, offset = self._reading.page(partition, offset)
             if page:
                 return page[0]
-        return None

@@ -9,9 +9,9 @@ times.
 from typing import NamedTuple
 
 from onemq.core.cursor import Cursor
+from onemq.core.decoding import decode_batch
 from onemq.core.entries import runs_of
 from onemq.core.expiry import EXPIRES_MARK
-from onemq.core.reading import decode_batch
 from onemq.errors import Corrupt
 from onemq.log.batch import COMPRESSION_MASK, walk
 from onemq.log.batch_builder import BatchBuilder
