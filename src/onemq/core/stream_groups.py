@@ -39,6 +39,9 @@ class StreamGroups:
         self._stage = stage
         self._groups = groups
         self._marks: dict[int, Mark] = {}
+        self._gone: dict[int, int] = {}
+        self._removed: tuple[object, ...] = ()
+        """What was removed when that was made, and whose it is."""
         topics.on_delete.append(self._topic_deleted)
 
     def pending_offset(self, stream: Stream, group: Group, id: int) -> int | None:
@@ -52,18 +55,28 @@ class StreamGroups:
         return offset if offset in cursor.unacknowledged else None
 
     def _gone_offset(self, stream: Stream, cursor: Cursor, id: int) -> int | None:
-        """The same for a message that was removed. All that is in flight is looked at only if there is no other way: it
-        may be much, and many ids may be asked for."""
-        ghosts = cursor.ghosts
-        if id in ghosts.values():
-            return next(offset for offset, known in ghosts.items() if known == id)
-        if stream.partition.deleted is None:
+        """The same for a message that was removed."""
+        deleted, ghosts = stream.partition.deleted, cursor.ghosts
+        if deleted is None and not ghosts:
             return None
         usual = id & NUMBER_MAX
-        if stream.ids_of(cursor, [usual]).get(usual) == id:
+        if ghosts.get(usual) == id or (deleted is not None and stream.ids_of(cursor, [usual]).get(usual) == id):
             return usual
-        deleted = [each for each in cursor.unacknowledged if each not in ghosts and not stream.is_live(each)]
-        return next((each for each, known in stream.ids_of(cursor, deleted).items() if known == id), None)
+        return self._gone_ids(stream, cursor).get(id)
+
+    def _gone_ids(self, stream: Stream, cursor: Cursor) -> dict[int, int]:
+        """The offsets of what a group has in flight although it was removed, by their ids. Made anew when more was
+        removed: where that was done one by one, all that is in flight is looked at, and many ids may be asked for."""
+        partition = stream.partition
+        deleted = partition.deleted
+        marks = () if deleted is None else (deleted, deleted.low, deleted.count_done_above_low)
+        removed = (cursor, partition.start, *marks)
+        if removed != self._removed:
+            among = cursor.ghosts if deleted is None else cursor.unacknowledged
+            gone = [offset for offset in among if not stream.is_live(offset)]
+            self._removed = removed
+            self._gone = {id: offset for offset, id in stream.ids_of(cursor, gone).items()}
+        return self._gone
 
     def last_delivered(self, stream: Stream, group: Group) -> int:
         """The id that a group has come to."""

@@ -1,9 +1,11 @@
 """XDEL, XDELEX, XACKDEL: single entries go; and what becomes of those that groups still refer to."""
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from onemq.core.core import Core
+from onemq.core.group import Group
 from onemq.core.stream import Stream
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.errors import CommandError, syntax_error
@@ -82,28 +84,45 @@ def _options(words: list[bytes]) -> tuple[Removal, list[bytes]]:
     return removal or Removal.KEEPREF, ids
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """An entry that a command names, and where it is. All of them are looked up before the first one is removed: after
+    that, what is gone and still referred to must be looked for anew."""
+
+    id: int
+    offset: int | None
+    references: dict[Group, int]
+    """The groups that have it pending, and where."""
+
+
+def _look_up(core: Core, stream: Stream, words: list[bytes]) -> list[_Named]:
+    named = []
+    for id in [parse_id(word) for word in words]:
+        places = {each: core.stream_groups.pending_offset(stream, each, id) for each in stream.topic.groups.values()}
+        references = {group: place for group, place in places.items() if place is not None}
+        named.append(_Named(id, stream.offset_of(id), references))
+    return named
+
+
 def xdelex(session: "RespSession", request: list[bytes]) -> bytes:
     stream = stream_to_write(session, request[1])
     removal, words = _options(request[2:])
     if stream is None:
         return _answers([_NONE] * len(words))
     core = session.service.core
-    return _answers([_delete(core, stream, id, removal) for id in [parse_id(word) for word in words]])
+    return _answers([_delete(core, stream, named, removal) for named in _look_up(core, stream, words)])
 
 
-def _delete(core: Core, stream: Stream, id: int, removal: Removal) -> int:
-    offset = stream.offset_of(id)
-    groups = stream.topic.groups.values()
+def _delete(core: Core, stream: Stream, named: _Named, removal: Removal) -> int:
     if removal is Removal.ACKED:
-        unread = any(core.stream_groups.last_delivered(stream, group) < id for group in groups)
-        if unread or (offset is not None and is_referenced(stream, offset)):
+        groups = stream.topic.groups.values()
+        unread = any(core.stream_groups.last_delivered(stream, group) < named.id for group in groups)
+        if unread or (named.offset is not None and is_referenced(stream, named.offset)):
             return _KEPT
     if removal is Removal.DELREF:
-        for group in list(groups):
-            pending = core.stream_groups.pending_offset(stream, group, id)
-            if pending is not None:
-                core.groups.acknowledge(group, 0, [pending])
-    deleted = core.removing.delete(stream, [offset]) if offset is not None else 0
+        for group, offset in named.references.items():
+            core.groups.acknowledge(group, 0, [offset])
+    deleted = core.removing.delete(stream, [named.offset]) if named.offset is not None else 0
     return _GONE if deleted else _NONE
 
 
@@ -115,13 +134,12 @@ def xackdel(session: "RespSession", request: list[bytes]) -> bytes:
         return _answers([_NONE] * len(words))
     core = session.service.core
     answers = []
-    for id in [parse_id(word) for word in words]:
-        pending = core.stream_groups.pending_offset(stream, group, id)
-        if pending is None:
+    for named in _look_up(core, stream, words):
+        offset = named.references.get(group)
+        if offset is None or not core.groups.acknowledge(group, 0, [offset]):
             answers.append(_NONE)
-            continue
-        core.groups.acknowledge(group, 0, [pending])
-        answers.append(_KEPT if _delete(core, stream, id, removal) == _KEPT else _GONE)
+        else:
+            answers.append(_KEPT if _delete(core, stream, named, removal) == _KEPT else _GONE)
     return _answers(answers)
 
 
