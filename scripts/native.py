@@ -37,7 +37,7 @@ MODULES = {
     "log": """batch batch_builder records engine pending ahead behind scan segment index indexing openfiles topicfiles
         partition commit local recent""",
     "core": """stage partition sending delivery cursor group group_table groups claims receive supply receiving
-        reading decoding lookups stream streams stream_groups stream_ids removing waiting deadlines timers
+        reading decoding decoded lookups stream streams stream_groups stream_ids removing waiting deadlines timers
         wheel schedule parking housekeeping topics producers marked bitmap fetching measure core""",
     "core/keyspace": "table keyspace lists strings deadlines watches",
     "net": "turn alarm connection outgoing lingering regulars trust",

@@ -132,8 +132,10 @@ RECEIVE_BYTES_MAX = 1 * MIB
 """What one read of the log brings to a receiver, unless one message is larger."""
 HANDED_BYTES_MAX = 64 * MIB
 """What one request hands out that takes as much as there is. The batch with which it is reached is given as well."""
-LOOKUP_BYTES_MAX = 64 * MIB
-"""What is remembered in a turn of messages that were looked up one by one, and of those beside them."""
+LOOKUP_BYTES_MAX = 16 * MIB
+"""What is remembered until the end of a turn of messages that were looked up one by one."""
+DECODED_BYTES_MAX = 32 * MIB
+"""What is kept of large batches that are read in parts."""
 FETCH_BYTES_MAX = 32 * MIB
 """What one fetch of whole batches brings, unless one batch is larger."""
 HISTORY_MAX = 16

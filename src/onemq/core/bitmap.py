@@ -58,6 +58,14 @@ class Bitmap:
         chunk = self._chunks.get(id >> CHUNK_BITS)
         return chunk is not None and bool(chunk[(id & CHUNK_MASK) >> 3] >> (id & 7) & 1)
 
+    def count_done_from(self, id: int) -> int:
+        """How many ids from this one on are done."""
+        if id <= self._low:
+            return self._low - id + self._done
+        index = id >> CHUNK_BITS
+        later = sum([count for each, count in self._counts.items() if each > index])
+        return later + (self._count_between(index, id, (index + 1) << CHUNK_BITS) if index in self._chunks else 0)
+
     def has_done(self, start: int, end: int) -> bool:
         """Whether any id from `start` on and below `end` is done."""
         if start < min(self._low, end):

@@ -136,6 +136,8 @@ class Core:
         self.housekeeping = Housekeeping(
             stage, log, self.topics, parkings, self.producers, self.sending, self._disk_watermark, self._purge_hour
         )
+        self.housekeeping.on_cleaned = self.reading.decoded.forget
+        self.housekeeping.every(ROUND_MS, lambda now_ms: self.reading.decoded.forget_unused())
         self.sweep = Sweep(self.topics, self.groups, self.supply, self.receiving.screening)
         self.housekeeping.every(ROUND_MS, self.sweep.bury_expired)
         self.housekeeping.every(HOUR_MS, self.sweep.forget_once)

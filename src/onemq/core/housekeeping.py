@@ -51,6 +51,8 @@ class Housekeeping:
         self._last_ms = self._due_ms = 0
         """When it last looked at everything, and when it must again."""
         self._cleaning = 0
+        self.on_cleaned: Callable[[], None] = lambda: None
+        """Told when messages may have gone from the middle of a partition."""
         self._kept: dict[tuple[int, int], tuple[int, int]] = {}
         """(topic, partition) -> how many messages the last cleaning kept, and where the partition ended then."""
         self._rounds: list[tuple[int, Callable[[int], None]]] = [
@@ -157,6 +159,7 @@ class Housekeeping:
 
     def _cleaned(self, freed_bytes: int) -> None:
         self._cleaning -= 1
+        self.on_cleaned()
 
 
 def needed_by(cursors: list[Cursor]) -> Keep:

@@ -8,6 +8,7 @@ of the batch, or of what lies before it if that is higher. Nothing is stored for
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
+from onemq.core.decoded import RECORDS_MIN, DecodedBatches
 from onemq.core.decoding import decode_batch, decode_record, decode_records
 from onemq.core.lookups import Lookups
 from onemq.core.partition import Partition
@@ -35,6 +36,13 @@ def is_void(partition: Partition, header: BatchHeader) -> bool:
 def _may_hold(data: bytes, position: int, header: BatchHeader, needle: bytes) -> bool:
     """Whether some bytes may be in the records of a batch: a look at them is much quicker than decoding."""
     return bool(header.attributes & COMPRESSION_MASK) or data.find(needle, position, position + header.size) >= 0
+
+
+def _undeleted(partition: Partition, records: list[Record]) -> list[Record]:
+    if partition.deleted is None:
+        return records
+    is_done = partition.deleted.is_done
+    return [record for record in records if not is_done(record[0])]
 
 
 def _bytes_together(descending: list[int]) -> int:
@@ -102,8 +110,8 @@ class _RecordsAt:
                     record = decode_record(data, position, header, wanted[0])
                     if record is not None:
                         self._found.append(record)
-                        if self._is_lookup:
-                            self._reading.lookups.found(partition, data, position, header, record)
+                    if self._is_lookup:
+                        self._reading.decoded.part_of(partition, data, position, header, 1)
             except Unreadable as damage:
                 self._pass(damage)
         if not data:
@@ -128,6 +136,7 @@ class Reading:
     def __init__(self, log: Log) -> None:
         self._log = log
         self.unreadable = UnreadableBatches()
+        self.decoded = DecodedBatches()
         self.lookups = Lookups()
 
     def batches(self, partition: Partition, offset: int, bytes_max: int, then: Callable[[bytes], None]) -> None:
@@ -199,31 +208,58 @@ class Reading:
         then: Callable[[list[Record], int], None],
         deleted: bool = False,
         needle: bytes | None = None,
+        most: int | None = None,
     ) -> None:
         """Records from an offset on, and the offset after what was read: beyond the last record if the
         batches end in a gap or hold void messages. `deleted` asks for those that were deleted, too; with a
-        `needle`, batches that cannot hold it are passed over without decoding them."""
+        `needle`, batches that cannot hold it are passed over without decoding them. With `most`, no more than so many
+        are given."""
+
+        def give(found: list[Record], next_offset: int) -> None:
+            then(found if deleted else _undeleted(partition, found), next_offset)
 
         def decoded(data: bytes) -> None:
             found: list[Record] = []
             next_offset = offset
             for position, header in self.walk(partition, data):
+                end = header.next_offset
                 if not is_void(partition, header) and (needle is None or _may_hold(data, position, header, needle)):
                     try:
-                        found += decode_batch(data, position, header)
+                        if most is None:
+                            found += decode_batch(data, position, header)
+                        else:
+                            first = max(offset, header.base_offset)
+                            here, end = self._first_of(partition, data, position, header, first, most - len(found))
+                            found += here
                     except Corrupt:
                         if next_offset > offset:
                             break  # first what lies before it
                         raise
-                next_offset = header.next_offset
+                next_offset = end
+                if len(found) == most:
+                    break
             if found and found[0][0] < offset:
                 found = [record for record in found if record[0] >= offset]
-            if partition.deleted is not None and not deleted:
-                is_done = partition.deleted.is_done
-                found = [record for record in found if not is_done(record[0])]
-            then(found, next_offset if data else partition.end)
+            give(found, next_offset if data else partition.end)
 
-        self.batches(partition, offset, bytes_max, decoded)
+        batch = None if most is None else self.decoded.holding(partition, offset)
+        if batch is not None and most is not None:
+            give(*batch.first(offset, most))
+        else:
+            self.batches(partition, offset, bytes_max, decoded)
+
+    def _first_of(
+        self, partition: Partition, data: bytes, position: int, header: BatchHeader, offset: int, most: int
+    ) -> tuple[list[Record], int]:
+        """Up to so many records of a batch from an offset on, and the offset behind them."""
+        if header.record_count < max(RECORDS_MIN, most):
+            records = [record for record in decode_batch(data, position, header) if record[0] >= offset][:most]
+            return records, records[-1][0] + 1 if len(records) == most else header.next_offset
+        batch = self.decoded.part_of(partition, data, position, header, most)
+        if batch is not None:
+            return batch.first(offset, most)
+        end = min(offset + most, header.next_offset)
+        return decode_records(data, position, header, list(range(offset, end))), end
 
     def records_among(
         self, partition: Partition, offsets: list[int], bytes_max: int, then: Callable[[list[Record], int], None]
@@ -238,25 +274,38 @@ class Reading:
                 wanted = offsets[first : bisect_left(offsets, header.next_offset)]
                 if wanted and not is_void(partition, header):
                     try:
-                        found += decode_records(data, position, header, wanted)
+                        batch = self.decoded.part_of(partition, data, position, header, len(wanted))
+                        if batch is None:
+                            found += decode_records(data, position, header, wanted)
+                        else:
+                            found += batch.at(wanted)
                     except Corrupt:
                         if next_offset > offsets[0]:
                             break  # first what lies before it
                         raise
                 next_offset = header.next_offset
-            if partition.deleted is not None:
-                is_done = partition.deleted.is_done
-                found = [record for record in found if not is_done(record[0])]
-            then(found, next_offset if data else partition.end)
+            then(_undeleted(partition, found), next_offset if data else partition.end)
 
-        self.batches(partition, offsets[0], bytes_max, decoded)
+        held = self.decoded.holding(partition, offsets[0])
+        if held is None:
+            self.batches(partition, offsets[0], bytes_max, decoded)
+        else:
+            found = held.at(offsets[: bisect_left(offsets, held.next_offset)])
+            then(_undeleted(partition, found), held.next_offset)
 
     def page(
-        self, partition: Partition, offset: int, bytes_max: int = _READ_ONE_BYTES, deleted: bool = False
+        self,
+        partition: Partition,
+        offset: int,
+        bytes_max: int = _READ_ONE_BYTES,
+        deleted: bool = False,
+        most: int | None = None,
     ) -> tuple[list[Record], int]:
         """What `records` gives, at once: for those who cannot go on without. The engine must be one that
         answers at once. A batch that cannot be decoded is passed over."""
-        return self._at_once(partition, lambda then: self.records(partition, offset, bytes_max, then, deleted))
+        return self._at_once(
+            partition, lambda then: self.records(partition, offset, bytes_max, then, deleted, most=most)
+        )
 
     def page_among(self, partition: Partition, offsets: list[int], bytes_max: int) -> tuple[list[Record], int]:
         """What `records_among` gives, likewise."""
@@ -296,8 +345,27 @@ class Reading:
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
         if partition.deleted is not None and not deleted:
             left = [offset for offset in left if not partition.deleted.is_done(offset)]
-        known = self.lookups.get(partition, left[0]) if len(left) == 1 else None
+        if len(left) == 1:
+            self._look_up(partition, left[0], then, passing)
+        else:
+            _RecordsAt(self, partition, left, then, passing).go_on()
+
+    def _look_up(
+        self, partition: Partition, offset: int, then: Callable[[list[Record]], None], passing: bool
+    ) -> None:
+        """The record at one offset."""
+        known = self.lookups.get(partition, offset)
         if known is not None:
             then([known])
             return
-        _RecordsAt(self, partition, left, then, passing).go_on()
+
+        def found(records: list[Record]) -> None:
+            if records:
+                self.lookups.add(partition, records[0])
+            then(records)
+
+        batch = self.decoded.holding(partition, offset)
+        if batch is not None:
+            then(batch.at([offset]))
+        else:
+            _RecordsAt(self, partition, [offset], found, passing).go_on()

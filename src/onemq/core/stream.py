@@ -122,7 +122,7 @@ class Stream:
         if id >> NUMBER_BITS == 0 and id <= 1:
             return low
         guess = id & NUMBER_MAX  # its offset, if the stream made the id; next, as far from there as the ids are apart
-        guesses = 2
+        guesses = 3
         while low < high:
             middle = guess if guesses > 0 and low <= guess < high else (low + high) // 2
             record = self._at(middle)
@@ -136,7 +136,9 @@ class Stream:
                 high = middle
             else:
                 low = record[0] + 1
-            guess, guesses = record[0] + id - other, guesses - 1
+            apart = id - other
+            guess = record[0] + apart if abs(apart) <= NUMBER_MAX else high - 1 if apart < 0 else low
+            guesses -= 1
         found = self._at(low) if partition.deleted is not None else None
         return low if found is None else found[0]
 
@@ -167,12 +169,8 @@ class Stream:
 
     def deleted_from(self, offset: int) -> int:
         """How many of the messages from an offset on were deleted."""
-        partition = self.partition
-        offset = max(offset, partition.start)
-        if partition.deleted is None:
-            return 0
-        ranges = partition.deleted.ranges_live(partition.end, partition.end)
-        return partition.end - offset - sum(max(end - max(first, offset), 0) for first, end in ranges)
+        deleted = self.partition.deleted
+        return 0 if deleted is None else deleted.count_done_from(max(offset, self.partition.start))
 
     def top_id(self) -> int:
         """The highest id of a message that is there; 0 without any."""
@@ -235,11 +233,11 @@ class Stream:
             return islice(range(partition.start, end), most)
         return islice(chain.from_iterable(starmap(range, partition.deleted.ranges_live(most, end))), most)
 
-    def records(self, offset: int) -> Iterator[Record]:
-        """The messages from an offset on."""
+    def records(self, offset: int, most: int | None = None) -> Iterator[Record]:
+        """The messages from an offset on. With `most`, no more than about so many are needed."""
         offset = max(offset, self.partition.start)
         while offset < self.partition.end:
-            page, offset = self._reading.page(self.partition, offset, _PAGE_BYTES)
+            page, offset = self._reading.page(self.partition, offset, _PAGE_BYTES, most=most)
             yield from page
 
     def records_back(self, end: int) -> Iterator[Record]:
@@ -276,7 +274,7 @@ class Stream:
 
     def first(self) -> Record | None:
         """The oldest message."""
-        return next(self.records(self.partition.start), None)
+        return next(self.records(self.partition.start, 1), None)
 
     def last(self) -> Record | None:
         """The newest message."""

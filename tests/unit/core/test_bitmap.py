@@ -207,3 +207,20 @@ def test_loading_what_was_never_dumped_is_refused() -> None:
         Bitmap.load({"version": 1, "low": 0, "chunks": [[0, bytes(CHUNK_IDS)]]})
     with pytest.raises(ValueError, match="damaged"):
         Bitmap.load({"version": 1, "low": 10 * CHUNK_IDS, "chunks": [[0, b"\1"]]})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_done_from_an_id_on_is_counted(seed: int) -> None:
+    draw = random.Random(seed)
+    bitmap = Bitmap(draw.randrange(100))
+    for _ in range(300):
+        first = draw.randrange(3 * CHUNK_IDS)
+        if draw.random() < 0.1:
+            bitmap.mark_below(first // 4)
+        elif draw.random() < 0.2:
+            bitmap.mark_between(first, first + draw.randrange(1, CHUNK_IDS))
+        else:
+            bitmap.mark(first)
+    end = 5 * CHUNK_IDS
+    for id in (0, bitmap.low, bitmap.low + 1, CHUNK_IDS, CHUNK_IDS + 1, *(draw.randrange(end) for _ in range(20))):
+        assert bitmap.count_done_from(id) == sum(map(bitmap.is_done, range(id, end)))

@@ -108,7 +108,8 @@ class _Reader:
 
     def _read(self, partition: Partition) -> None:
         offset = max(self._places[partition], partition.start)
-        records, next_offset = self._core.reading.page(partition, offset, RECEIVE_BYTES_MAX)
+        most = None if partition in self._filters else self._count - len(self._found)
+        records, next_offset = self._core.reading.page(partition, offset, RECEIVE_BYTES_MAX, most=most)
         if partition in self._filters:
             records = self._filters[partition].select(records)
         records = records[: self._count - len(self._found)]

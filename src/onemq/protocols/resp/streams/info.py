@@ -50,7 +50,7 @@ def stream(session: "RespSession", request: list[bytes]) -> bytes:
         facts["first-entry"] = null if first is None else entry_reply(first)
         facts["last-entry"] = null if last is None else entry_reply(last)
     else:
-        entries = islice(found.records(found.partition.start), count or None)
+        entries = islice(found.records(found.partition.start, count or None), count or None)
         facts["entries"] = Entries(entries).reply()
         facts["groups"] = replies.array([
             _full_group(session, found, group, count) for _, group in sorted(found.topic.groups.items())

@@ -43,6 +43,6 @@ def _range(session: "RespSession", request: list[bytes], start: int, end: int, b
     if backwards:
         records = takewhile(lambda record: id_of(record) >= start, stream.records_back(stream.find(end + 1)))
     else:
-        records = takewhile(lambda record: id_of(record) <= end, stream.records(stream.find(start)))
+        records = takewhile(lambda record: id_of(record) <= end, stream.records(stream.find(start), count))
     refusal = replies.too_large(": use COUNT, and go on from the last ID" if count is None else ": use a smaller COUNT")
     return Entries(within(islice(records, count), RESP_REPLY_BYTES_MAX, refusal)).reply()

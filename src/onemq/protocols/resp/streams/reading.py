@@ -158,7 +158,7 @@ def _read(session: "RespSession", after: list[tuple[bytes, int]], count: int | N
     for key, id in after:
         stream = session.service.core.streams.find(key)
         if stream is not None and len(stream) and stream.last_id > id:
-            found = Entries(within(islice(stream.records(stream.find(id + 1)), count), bytes_left))
+            found = Entries(within(islice(stream.records(stream.find(id + 1), count), count), bytes_left))
             if found.count:
                 answer.append((key, found))
             bytes_left -= found.size()
