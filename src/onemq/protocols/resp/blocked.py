@@ -6,12 +6,12 @@ another key ready (BLMOVE): it is served in the same go. Only then they are answ
 requests, so that nobody who waits longer is overtaken by these.
 """
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from onemq.errors import OneMQError
+from onemq.protocols.resp.unnested import Unnested
 
 if TYPE_CHECKING:
     from onemq.core.waiting import Wait
@@ -49,8 +49,7 @@ class Blocked:
         self._service = service
         self._waiters: dict[bytes, dict[Waiter, None]] = {}
         self._ready: dict[bytes, None] = {}
-        self._served: deque[tuple[RespSession, bytes]] = deque()
-        self._answering = False
+        self._answers = Unnested()
 
     def wait(self, waiter: Waiter) -> bytes:
         """Lets the session wait; its command returns what this returns."""
@@ -96,7 +95,7 @@ class Blocked:
             key = next(iter(self._ready))
             del self._ready[key]
             self._serve_key(key)
-        self._go_on()
+        self._answers.run()
 
     def _serve_key(self, key: bytes) -> None:
         keys = self._service.core.keys
@@ -111,19 +110,7 @@ class Blocked:
                 reply = waiter.session.refusal(error)
             assert reply is not None, "there is a list or sorted set, and none is empty"
             self._forget(waiter)
-            self._served.append((waiter.session, reply))
-
-    def _go_on(self) -> None:
-        """Answers those who were served. They may make others ready at once: those are answered here, too."""
-        if self._answering:
-            return
-        self._answering = True
-        try:
-            while self._served:
-                session, reply = self._served.popleft()
-                session.go_on(reply)
-        finally:
-            self._answering = False
+            self._answers.add(partial(waiter.session.go_on, reply))
 
     def _answer(self, waiter: Waiter, reply: bytes) -> None:
         self._forget(waiter)

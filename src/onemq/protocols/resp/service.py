@@ -1,6 +1,5 @@
 """What all sessions of the RESP server share: the core, the tables, who is connected and listens, counters."""
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from onemq.protocols.resp.scans import Scans
 from onemq.protocols.resp.session import DEFAULT_USER, RespSession
 from onemq.protocols.resp.shape import Shape
 from onemq.protocols.resp.streams.leases import Leases
+from onemq.protocols.resp.unnested import Unnested
 from onemq.users import Users
 
 
@@ -94,8 +94,7 @@ class RespService:
         """What is to be done after the running command, or after the whole transaction that it is part of."""
         self.atomic = False
         """Whether a transaction runs."""
-        self._to_wake: deque[Callable[[], None]] = deque()
-        self._is_waking = False
+        self._to_wake = Unnested()
 
     @property
     def now_ms(self) -> int:
@@ -116,18 +115,8 @@ class RespService:
 
     def wake_afterwards(self, wake: Callable[[], None]) -> None:
         """Has somebody go on who waits. Who goes on may have others go on: one after the other, however many."""
-        self._to_wake.append(wake)
-        self.afterwards[self._wake] = None
-
-    def _wake(self) -> None:
-        if self._is_waking:
-            return
-        self._is_waking = True
-        try:
-            while self._to_wake:
-                self._to_wake.popleft()()
-        finally:
-            self._is_waking = False
+        self._to_wake.add(wake)
+        self.afterwards[self._to_wake.run] = None
 
     def reset_statistics(self) -> None:
         """Counts anew what INFO tells; sessions keep their numbers."""

@@ -1,11 +1,7 @@
 """Commands that name many entries by their ids, of one pipeline: the log is read a few times, not for each id."""
 
-from typing import Any
-
 import pytest
 
-from onemq.core.partition import Partition
-from onemq.core.reading import Reading
 from tests.unit.protocols.resp.streams.test_pending import Told
 
 COUNT = 300
@@ -24,20 +20,6 @@ class Many(Told):
         self("XREADGROUP GROUP g a STREAMS s >")
         self.gone = self.ids[::3]
         assert self(f"XDEL s {' '.join(self.gone)}") == len(self.gone)
-
-
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """From where batches were read."""
-    offsets: list[int] = []
-    batches = Reading.batches
-
-    def counted(reading: Reading, partition: Partition, offset: int, *more: Any) -> None:
-        offsets.append(offset)
-        batches(reading, partition, offset, *more)
-
-    monkeypatch.setattr(Reading, "batches", counted)
-    return offsets
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["ids of the stream", "ids of clients"])

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from onemq.core.partition import Partition
-from onemq.core.reading import Reading
 from onemq.protocols.resp.service import RespService
 from tests.unit.core.broker import Broker, in_memory
 from tests.unit.protocols.resp.fakes import Client
@@ -166,21 +164,14 @@ def test_reading_with_claim_waits_until_its_time_comes(tell: Told) -> None:
 
 
 @pytest.mark.parametrize("words", ["XNACK s g FAIL IDS {count} {ids}", "XCLAIM s g bob 0 {ids} JUSTID"])
-def test_entries_that_were_handed_out_just_now_are_not_looked_up(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+def test_entries_that_were_handed_out_just_now_are_not_looked_up(reads: list[int], words: str) -> None:
     """Each would be looked for in the batch that holds it, which may be a large one."""
     tell = Told()
     with tell.broker.turn():
         ids = [tell.client.ask("XADD", "s", "*", "f", "v").decode() for _ in range(100)]
     tell("XGROUP CREATE s g 0")
     tell("XREADGROUP GROUP g a STREAMS s >")
-    reads: list[int] = []
-    batches = Reading.batches
-
-    def counted(reading: Reading, partition: Partition, offset: int, *more: Any) -> None:
-        reads.append(offset)
-        batches(reading, partition, offset, *more)
-
-    monkeypatch.setattr(Reading, "batches", counted)
+    del reads[:]
     reply = tell(words.format(count=len(ids), ids=" ".join(ids)))
     assert reply == 100 or [id.decode() for id in reply] == ids
     assert len(reads) <= 1
