@@ -119,6 +119,7 @@ def test_c5_a_group_begins_at_first_last_offset_or_time(mq: onemq.Client, topic:
     send(mq, topic, 5)
     eventually(lambda: time.time() * 1000 > mq.read(topic, start=4)[0].stored + 1)
     middle = time.time()
+    eventually(lambda: time.time() > middle + 0.001)  # messages know the millisecond in which they were stored
     send(mq, topic, 5)
     starts = {"first": 0, "last": None, 3: 3, middle: 5}
     for number, (start, expected) in enumerate(starts.items()):
