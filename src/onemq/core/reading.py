@@ -101,7 +101,7 @@ class _RecordsAt:
             wanted: list[int] = []
             while left and left[-1] < header.next_offset:
                 offset = left.pop()
-                if not void and offset >= header.base_offset:
+                if not void and offset >= header.base_offset and (not wanted or wanted[-1] != offset):
                     wanted.append(offset)
             try:
                 if len(wanted) > 1:  # together: the way to each leads past all that lie before it
@@ -340,8 +340,8 @@ class Reading:
         deleted: bool = False,
         passing: bool = False,
     ) -> None:
-        """The records at ascending offsets; those that are gone are left out, and if `passing` says so, those of
-        batches that cannot be decoded, which raise `Unreadable` else."""
+        """The records at ascending offsets, each once; those that are gone are left out, and if `passing` says so,
+        those of batches that cannot be decoded, which raise `Unreadable` else."""
         left = [offset for offset in reversed(offsets) if partition.start <= offset < partition.end]
         if partition.deleted is not None and not deleted:
             left = [offset for offset in left if not partition.deleted.is_done(offset)]

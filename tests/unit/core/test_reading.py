@@ -56,6 +56,13 @@ def test_records_at_some_offsets_are_found(broker: Broker, partition: Partition,
     assert [record[0] for record in records_at(broker, partition, offsets)] == offsets
 
 
+@pytest.mark.parametrize("offsets", [[1, 1], [7, 7], [0, 7, 7, 7, 8, 24, 24]], ids=str)
+def test_a_record_that_is_asked_for_twice_is_found_once(
+    broker: Broker, partition: Partition, offsets: list[int]
+) -> None:
+    assert [record[0] for record in records_at(broker, partition, offsets)] == sorted(set(offsets))
+
+
 def test_offsets_that_are_gone_or_never_were_are_left_out(broker: Broker, partition: Partition) -> None:
     topic = broker.core.topics.get("t")
     with broker.turn() as core:
