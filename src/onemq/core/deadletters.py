@@ -83,14 +83,14 @@ class DeadLetters:
             if not self._groups.has(group):
                 return
             # Those that were acknowledged or forgotten meanwhile are left out.
-            left = [offset for offset, each in deliveries.items() if cursor.unacknowledged.get(offset) is each]
+            left = {offset: each for offset, each in deliveries.items() if cursor.unacknowledged.get(offset) is each}
             for record in records:
-                if record[0] in left:
-                    delivery = deliveries[record[0]]
+                delivery = left.get(record[0])
+                if delivery is not None:
                     origin = (group.topic.name, cursor.partition.number, record[0], group.name)
                     death = Death(reason, *origin, delivery.count, self._stage.now_ms, list(delivery.history))
                     self._write(group, cursor, record, death)
-            self._groups.dismiss(group, cursor.partition.number, left)
+            self._groups.dismiss(group, cursor.partition.number, list(left))
 
         try:
             self._reading.records_at(cursor.partition, offsets, found)

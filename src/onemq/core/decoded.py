@@ -5,7 +5,7 @@ have it read, checked and passed through for each part. So after a few parts all
 such batches are kept, up to a number of bytes, as long as somebody reads them.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from contextlib import suppress
 from operator import itemgetter
@@ -66,26 +66,32 @@ class DecodedBatch:
 class DecodedBatches:
     """Those of all partitions that were read lately."""
 
-    __slots__ = ("_batches", "_bytes", "_parts")
+    __slots__ = ("_bases", "_batches", "_bytes", "_parts")
 
     def __init__(self) -> None:
         self._batches: OrderedDict[tuple[Partition, int], DecodedBatch] = OrderedDict()
+        """By their first offsets, the oldest first."""
+        self._bases: dict[Partition, list[int]] = {}
+        """Their first offsets, ascending."""
         self._bytes = 0
         self._parts: OrderedDict[tuple[Partition, int], int] = OrderedDict()
 
     def holding(self, partition: Partition, offset: int) -> DecodedBatch | None:
         """The batch that spans an offset, if it is here."""
-        for (owner, base_offset), batch in self._batches.items():  # they are few
-            if owner is partition and base_offset <= offset < batch.next_offset:
-                batch.used = True
-                return batch
-        return None
+        bases = self._bases.get(partition)
+        if bases is None or offset < bases[0]:
+            return None
+        batch = self._batches[partition, bases[bisect_right(bases, offset) - 1]]
+        if offset >= batch.next_offset:
+            return None
+        batch.used = True
+        return batch
 
     def part_of(
         self, partition: Partition, data: bytes, position: int, header: BatchHeader, most: int
     ) -> DecodedBatch | None:
         """Told of each batch of which no more than so many messages are needed. All of it, if it is worth while now."""
-        if header.record_count < max(RECORDS_MIN, most + 1):
+        if header.record_count < max(RECORDS_MIN, most + 1) or header.size > DECODED_BYTES_MAX:
             return None
         place = (partition, header.base_offset)
         parts = self._parts.pop(place, 0) + 1
@@ -101,23 +107,33 @@ class DecodedBatches:
         return None
 
     def _keep(self, place: tuple[Partition, int], batch: DecodedBatch) -> None:
-        before = self._batches.pop(place, None)
-        self._bytes += batch.size - (0 if before is None else before.size)
+        if place in self._batches:  # it has grown since
+            self._drop(place)
         self._batches[place] = batch
+        self._bytes += batch.size
+        insort(self._bases.setdefault(place[0], []), place[1])
         while self._bytes > DECODED_BYTES_MAX:
-            _, oldest = self._batches.popitem(last=False)
-            self._bytes -= oldest.size
+            self._drop(next(iter(self._batches)))
+
+    def _drop(self, place: tuple[Partition, int]) -> None:
+        self._bytes -= self._batches.pop(place).size
+        partition, base_offset = place
+        bases = self._bases[partition]
+        del bases[bisect_left(bases, base_offset)]
+        if not bases:
+            del self._bases[partition]
 
     def forget_unused(self) -> None:
         """Lets go of those that nobody has read since the last time."""
         for place, batch in list(self._batches.items()):
-            if not batch.used:
-                del self._batches[place]
-                self._bytes -= batch.size
-            batch.used = False
+            if batch.used:
+                batch.used = False
+            else:
+                self._drop(place)
 
     def forget(self) -> None:
         """Lets go of all: what lies in the log may have changed."""
         self._batches.clear()
+        self._bases.clear()
         self._parts.clear()
         self._bytes = 0

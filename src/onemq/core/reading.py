@@ -110,7 +110,7 @@ class _RecordsAt:
                     record = decode_record(data, position, header, wanted[0])
                     if record is not None:
                         self._found.append(record)
-                    if self._is_lookup:
+                    if self._is_lookup:  # the next one may find it decoded
                         self._reading.decoded.part_of(partition, data, position, header, 1)
             except Unreadable as damage:
                 self._pass(damage)

@@ -80,6 +80,28 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < kept_bytes(looking) <= 100_000
 
 
+def test_each_of_many_batches_is_found() -> None:
+    looking = Looking()
+    looking.topic("other")
+    for number in range(40):
+        looking.send(*bodies(64 + number), topic="t" if number % 4 else "other")
+    everything = list(stream_of(looking).records(0))
+    for most in (10, 7):
+        assert in_parts(looking, most) == everything
+    before = looking.reads
+    for record in reversed(everything):
+        with looking.turn():
+            assert looking.at(record[0]) == [record]
+    assert looking.reads == before
+
+
+def test_a_batch_that_is_larger_than_what_is_kept_is_not_decoded_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoded, "DECODED_BYTES_MAX", 1_000)
+    monkeypatch.setattr(decoded, "decode_batch", None)
+    looking = Looking(*bodies(LARGE))
+    assert [record[3] for record in in_parts(looking, 50)] == bodies(LARGE)
+
+
 def test_what_compaction_removed_is_not_shown() -> None:
     """A8"""
     looking = Looking()
