@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 from onemq.core.group import Group
 from onemq.core.stream import Stream
 from onemq.protocols.resp.arguments import integer
-from onemq.protocols.resp.errors import CommandError
+from onemq.protocols.resp.errors import CommandError, shown
 
 if TYPE_CHECKING:
     from onemq.protocols.resp.session import RespSession
@@ -17,11 +17,6 @@ def text_of(name: bytes) -> str:
         return name.decode()
     except UnicodeDecodeError:
         raise CommandError("ERR names of consumer groups and consumers must be text in UTF-8") from None
-
-
-def shown(name: bytes) -> str:
-    """A name for an error text."""
-    return name.decode(errors="surrogateescape")
 
 
 def stream_of(session: "RespSession", key: bytes) -> Stream | None:

@@ -7,8 +7,8 @@ from onemq.core.stream import Stream
 from onemq.message import check_name
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
-from onemq.protocols.resp.errors import CommandError
-from onemq.protocols.resp.streams.arguments import shown, stream_to_write, text_of
+from onemq.protocols.resp.errors import CommandError, misused_subcommand, shown
+from onemq.protocols.resp.streams.arguments import stream_to_write, text_of
 from onemq.protocols.resp.streams.consuming import known_consumer
 from onemq.protocols.resp.streams.ids import parse_any_id, parse_id
 from onemq.protocols.resp.streams.pending import pending_of
@@ -35,14 +35,8 @@ def _options(request: list[bytes], may_make: bool) -> tuple[bool, int | None]:
                 raise CommandError("ERR value for ENTRIESREAD must be positive or -1")
             place += 2
         else:
-            raise _wrong_form(request)
+            raise misused_subcommand(request)
     return make, None if read == -1 else read
-
-
-def _wrong_form(request: list[bytes]) -> CommandError:
-    return CommandError(
-        f"ERR unknown subcommand or wrong number of arguments for '{shown(request[1])}'. Try XGROUP HELP."
-    )
 
 
 def _stream(session: "RespSession", key: bytes) -> Stream:
@@ -68,7 +62,7 @@ def create(session: "RespSession", request: list[bytes]) -> bytes:
     key = request[2]
     stream = stream_to_write(session, key) if make else _stream(session, key)
     if len(request) > _CREATE_WORDS_MAX:
-        raise _wrong_form(request)
+        raise misused_subcommand(request)
     id = None if request[4] == b"$" else parse_id(request[4])
     name = text_of(request[3])
     core = session.service.core
@@ -88,7 +82,7 @@ def set_id(session: "RespSession", request: list[bytes]) -> bytes:
     stream = _stream(session, request[2])
     group = named_group(stream, request[2], request[3])
     if len(request) > _SETID_WORDS_MAX:
-        raise _wrong_form(request)
+        raise misused_subcommand(request)
     last_id = stream.last_id if request[4] == b"$" else parse_any_id(request[4])
     session.service.core.stream_groups.place(stream, group, last_id, read)
     return replies.OK

@@ -11,8 +11,8 @@ from onemq.core.stream_ids import id_of
 from onemq.core.window import DURATION_MS, NAMES_MAX, Window
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import INTEGER_MAX, integer
-from onemq.protocols.resp.errors import CommandError, syntax_error
-from onemq.protocols.resp.streams.arguments import existing_stream, shown
+from onemq.protocols.resp.errors import CommandError, misused_subcommand, syntax_error
+from onemq.protocols.resp.streams.arguments import existing_stream
 from onemq.protocols.resp.streams.entries import Entries
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.groups import named_group
@@ -36,11 +36,11 @@ def stream(session: "RespSession", request: list[bytes]) -> bytes:
     found = existing_stream(session, request[2])
     if len(request) > 3:
         if request[3].lower() != b"full" or len(request) not in (4, 6):
-            raise _wrong_form(request)
+            raise misused_subcommand(request)
         count = _FULL_COUNT
         if len(request) == 6:
             if request[4].lower() != b"count":
-                raise _wrong_form(request)
+                raise misused_subcommand(request)
             count = integer(request[5])
             count = count if count >= 0 else _FULL_COUNT
     facts = _facts(session, found)
@@ -56,12 +56,6 @@ def stream(session: "RespSession", request: list[bytes]) -> bytes:
             _full_group(session, found, group, count) for _, group in sorted(found.topic.groups.items())
         ])  # fmt: skip
     return _map(session, facts)
-
-
-def _wrong_form(request: list[bytes]) -> CommandError:
-    return CommandError(
-        f"ERR unknown subcommand or wrong number of arguments for '{shown(request[1])}'. Try XINFO HELP."
-    )
 
 
 def _facts(session: "RespSession", found: Stream) -> dict[str, bytes]:

@@ -12,9 +12,9 @@ from onemq.core.stream_ids import id_of, id_text
 from onemq.limits import HANDED_BYTES_MAX
 from onemq.protocols.resp import replies
 from onemq.protocols.resp.arguments import integer
-from onemq.protocols.resp.errors import CommandError, syntax_error
+from onemq.protocols.resp.errors import CommandError, shown, syntax_error
 from onemq.protocols.resp.numbers import parse_integer
-from onemq.protocols.resp.streams.arguments import shown, stream_and_group, text_of
+from onemq.protocols.resp.streams.arguments import stream_and_group, text_of
 from onemq.protocols.resp.streams.consuming import in_order, is_idle, known_consumer, plain_offset
 from onemq.protocols.resp.streams.fields import entry_reply, id_reply
 from onemq.protocols.resp.streams.ids import parse_end, parse_id, parse_start
